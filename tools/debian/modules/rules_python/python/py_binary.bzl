@@ -1,0 +1,3 @@
+"""py_binary, from Bazel 7 itself."""
+
+py_binary = native.py_binary
