@@ -1,0 +1,53 @@
+"""The program of every guard test: reads its manifest, checks the tree, prints what is wrong.
+
+Exit codes: 0 sound, 2 a finding or a wrong manifest, 4 a fault of our own. A program and no part of the room: it
+takes environment and runfiles from the runner's doors.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from replay.errors import ReplayError, UsageError
+from replay.runner.bazel_test import begin, end
+from replay.runner.environment import Environment, read_environment
+from replay.runner.runfiles import Runfiles
+from replay.scenario.guard import check_tree
+from replay.scenario.tree import tree_of_manifest
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Check the tree of the manifest that the environment names. The process's exit code."""
+    environment = read_environment(os.environ)
+    begin(environment)
+    try:
+        errors = _check(environment)
+    except ReplayError as refusal:
+        errors = [refusal]
+    for error in errors:
+        print(error)
+        if error.fix:
+            print(f"    fix: {error.fix}")
+    end(environment)
+    return errors[0].exit_code if errors else 0
+
+
+def _check(environment: Environment) -> list[ReplayError]:
+    if not environment.manifest:
+        raise UsageError("AGENT_REPLAY_MANIFEST is not set", fix="run the guard with bazel test")
+    runfiles = Runfiles(environment.runfiles_dir, environment.runfiles_manifest)
+
+    def read(rlocation: str) -> bytes:
+        return Path(runfiles.locate(rlocation)).read_bytes()
+
+    tree = tree_of_manifest(read(environment.manifest), read)
+    errors = check_tree(tree)
+    if not errors:
+        print(f"{tree.suite}: {len(tree.scenarios)} scenarios are sound")
+    return [*errors]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

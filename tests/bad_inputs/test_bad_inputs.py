@@ -1,0 +1,61 @@
+"""Each bad input is one sentence with its place, exit code 2 and no traceback, in the doctor and in the guard."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replay.scenario.disk import read_tree
+from replay.scenario.guard import check_tree
+from tests.bad_inputs.cases import ROOT, Case, build, cases
+
+CASES = cases()
+LEAST = 60
+
+
+def doctor(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "replay.cli", "doctor", "--quiet", *arguments],
+        cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False,
+        env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONUTF8": "1"},
+    )  # fmt: skip
+
+
+def sentences(output: str) -> list[str]:
+    """The findings that a run of the doctor printed, as the guard would say them."""
+    lines = output.splitlines()[:-1]
+    return [line.replace(": warning: ", ": ") for line in lines if not line.startswith("    fix: ")]
+
+
+def test_there_are_enough_cases_and_each_says_what_it_expects():
+    assert len(CASES) >= LEAST
+    assert [case.name for case in CASES if not case.expected] == []
+    orphans = {path.with_suffix("") for path in ROOT.glob("*/*.expected")} - {
+        case.directory for case in CASES
+    }
+    assert orphans == set()
+
+
+def test_the_base_of_all_cases_is_sound(tmp_path):
+    build(Case("base", ROOT / "base", ""), tmp_path / "base")
+    done = doctor("--strict", "base", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1 scenario, 1 session log: 0 errors, 0 warnings\n")
+    assert check_tree(read_tree(str(tmp_path), None)) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_doctor_names_what_is_wrong_and_where(case, tmp_path):
+    build(case, tmp_path / case.directory.name)
+    done = doctor("--strict", case.directory.name, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert sentences(done.stdout) == case.expected.split("\n")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_guard_says_the_same(case, tmp_path):
+    build(case, tmp_path / case.directory.name)
+    tree = read_tree(str(tmp_path), None)._replace(package="")
+    assert [str(error) for error in check_tree(tree)] == case.expected.split("\n")

@@ -1,0 +1,144 @@
+"""The guard over a whole package: what no single scenario shows. Broken contents are tests/bad_inputs."""
+
+import subprocess
+import sys
+
+import orjson
+import pytest
+
+from replay.errors import UsageError
+from replay.scenario.guard import check_tree
+from replay.scenario.tree import Tree, tree_of_manifest
+from tests.bad_inputs.cases import ROOT
+
+BASE = {path.name: path.read_bytes() for path in (ROOT / "base").iterdir()}
+OVERRIDE = b'[{"kind":"hang"}]\n'
+PINS = {"system-prompt.expected.md": b"You are an agent.\n", "tool-schemas.expected.json": b'{"initial":[],"changes":[]}\n'}  # fmt: skip
+
+
+def tree(files, *, scenarios=("one", "two"), overrides=(), pins=(), subpackages=(), directories=()):
+    paths = sorted(files) + sorted(
+        {f"{path.partition('/')[0]}/" for path in files if "/" in path} | set(directories)
+    )
+    return Tree(
+        "suites/acp", "//suites/acp:acp", scenarios, overrides, pins, sorted(paths), subpackages, files
+    )
+
+
+def sound(**more):
+    files = {f"{name}/{file}": data for name in ("one", "two") for file, data in BASE.items()}
+    return {**files, "BUILD.bazel": b"", **{path.replace("__", "/"): data for path, data in more.items()}}
+
+
+def said(checked):
+    return [str(error) for error in check_tree(checked)]
+
+
+def test_a_sound_suite_has_no_finding():
+    assert said(tree(sound())) == []
+    files = {
+        **sound(),
+        "one/replay.override.json": OVERRIDE,
+        **{f"two/{name}": data for name, data in PINS.items()},
+    }
+    assert said(tree(files, overrides=["one"], pins=["two"])) == []
+
+
+def test_a_suite_without_scenarios_fails():
+    with pytest.raises(UsageError, match="there is no scenario to check"):
+        check_tree(tree({"BUILD.bazel": b""}, scenarios=()))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "sentence"),
+    [
+        ({"one/replay.override.json": OVERRIDE}, {}, "one/replay.override.json: is not declared: the suite does not name the scenario in overrides"),
+        ({}, {"overrides": ["one"]}, "one/replay.override.json: is missing, though the suite declares it in overrides"),
+        ({}, {"overrides": ["three"]}, 'three/: the suite declares "three" in overrides, which is none of its scenarios'),
+        ({}, {"scenarios": ("one", "two", "three")}, "three/: the suite lists this scenario, and there is no such directory"),
+        ({}, {"scenarios": ("one",)}, "two/: is a scenario that the suite does not list"),
+        ({"old/session.jsonl": b""}, {}, "old/: has no input.json, so that it is no scenario"),
+        ({}, {"directories": ["old/"]}, "old/: is an empty directory, which git does not keep"),
+        ({}, {"directories": ["one/workspace/logs/", "one/workspace/"]}, "one/workspace/logs/: is an empty directory, which git does not keep"),
+        ({"notes.txt": b"x"}, {}, "notes.txt: is a file that no scenario claims"),
+        ({"session.jsonl": b"x"}, {}, "session.jsonl: is a file that no scenario claims"),
+        ({}, {"subpackages": ["one/workspace"]}, "one/workspace/: a nested BUILD file makes this directory a package of its own and hides its files from the suite"),
+    ],
+)  # fmt: skip
+def test_what_tree_and_suite_say_differently(change, options, sentence):
+    assert said(tree({**sound(), **change}, **options)) == [f"suites/acp/{sentence}"]
+
+
+def test_a_hidden_scenario_is_one_finding():
+    files = {path: data for path, data in sound().items() if not path.startswith("two/")}
+    assert said(tree(files, subpackages=["two"])) == [
+        "suites/acp/two/: a nested BUILD file makes this directory a package of its own and hides its files from the suite"
+    ]
+
+
+def test_the_same_pin_twice_is_refused_once_a_file():
+    files = {**sound(), **{f"{name}/{file}": data for name in ("one", "two") for file, data in PINS.items()}}
+    assert said(tree(files, pins=["one", "two"])) == [
+        f"suites/acp/two/{file}: is the same as one/{file}: one scenario pins a text, or a change of it touches every file"
+        for file in PINS
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(BASE))
+def test_every_file_of_a_scenario_is_missed(name):
+    files = sound()
+    del files[f"one/{name}"]
+    assert [sentence.split(": ")[0] for sentence in said(tree(files))] == [f"suites/acp/one/{name}"]
+
+
+@pytest.mark.parametrize("name", sorted(BASE))
+def test_every_renamed_file_is_missed_and_its_new_name_refused(name):
+    files = sound()
+    files[f"one/x{name}"] = files.pop(f"one/{name}")
+    assert {sentence.split(": ")[0] for sentence in said(tree(files))} == {
+        f"suites/acp/one/{name}",
+        f"suites/acp/one/x{name}",
+    }
+
+
+def manifest(**changes):
+    fields = {
+        "version": 1, "kind": "guard", "package": "suites/acp", "label": "//suites/acp:acp_guard_test",
+        "suite": "//suites/acp:acp", "scenarios": ["one", "two"], "overrides": [], "pins": [], "subpackages": [],
+        "tree": sorted([*sound(), "one/", "two/"]), "files": {path: f"_main/suites/acp/{path}" for path in sound()},
+    }  # fmt: skip
+    return orjson.dumps({**fields, **changes})
+
+
+def test_the_tree_of_a_manifest_is_what_its_files_hold():
+    files = sound()
+    read = tree_of_manifest(manifest(), lambda location: files[location.removeprefix("_main/suites/acp/")])
+    assert read == tree(files)._replace(scenarios=["one", "two"], overrides=[], pins=[], subpackages=[])
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", manifest(kind="run"), manifest(version=2), manifest(tree="x")])
+def test_a_wrong_manifest_is_a_usage_error(data):
+    with pytest.raises(UsageError):
+        tree_of_manifest(data, lambda location: b"")
+
+
+def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
+    for path, data in sound().items():
+        (tmp_path / "_main/suites/acp" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "_main/suites/acp" / path).write_bytes(data)
+    (tmp_path / "_main/guard.json").write_bytes(manifest())
+
+    def run():
+        return subprocess.run(
+            [sys.executable, "-m", "replay.scenario.guard_main"], capture_output=True, text=True, check=False,
+            env={"PYTHONPATH": ":".join(path for path in sys.path if path), "RUNFILES_DIR": str(tmp_path),
+                 "AGENT_REPLAY_MANIFEST": "_main/guard.json", "TEST_PREMATURE_EXIT_FILE": str(tmp_path / "exit")},
+        )  # fmt: skip
+
+    done = run()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "//suites/acp:acp: 2 scenarios are sound\n", "")
+    (tmp_path / "_main/suites/acp/one/input.json").write_bytes(b'{"steps": []}\n')
+    done = run()
+    assert done.returncode == 2
+    assert done.stdout == "suites/acp/one/input.json:1 $.steps: must be an array with at least one step\n"
+    assert not (tmp_path / "exit").exists()
