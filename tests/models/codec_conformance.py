@@ -1,0 +1,177 @@
+"""What every wire codec must do: `check_codec(module)` is the definition of done for a new one.
+
+Replies are generated, encoded, cut anywhere and decoded again. Compared is what a reply means: blocks in order, the
+pieces in which each came, usage and finish. When a block closes is not part of it, since not every wire says so.
+Not generated, since no wire keeps them: two neighbouring blocks of one text type, and a block's first piece empty.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from replay.errors import FixtureError
+from replay.models.blocks import fold
+from replay.models.wire import FAULT_STATUS, RequestRefused, WireRequest, fault_status
+
+type Chunk = dict[str, Any]
+
+NAMES = {
+    "BASE_PATH",
+    "StreamDecoder",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "encode_error",
+    "encode_response",
+    "encode_stream",
+    "is_call",
+    "probe",
+}
+REQUEST = WireRequest("some-model", [], [], {}, stream=True, wants_usage=True)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+_COUNT = st.integers(0, 1 << 40)
+_KINDS = ("text", "reasoning", "tool-call")
+_checked = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def check_codec(module: ModuleType, extras: Mapping[str, st.SearchStrategy[Any]], call_path: str) -> None:
+    """Raises AssertionError where `module` is no codec.
+
+    extras: for each block type the extras that this wire can carry. call_path: the path of a model call.
+    """
+    assert set(module.__all__) >= NAMES
+    replies = _replies(extras)
+    _checked(given(replies, st.data())(lambda reply, data: _streams_survive(module, reply, data)))()
+    _checked(given(replies, st.data())(lambda reply, data: _prefixes_survive(module, reply, data)))()
+    _checked(given(replies)(lambda reply: _whole_replies_survive(module, reply)))()
+    _checked(given(_TEXT)(lambda message: _errors_survive(module, message)))()
+    _checked(given(st.binary(max_size=200))(lambda data: _junk_is_refused(module, data, call_path)))()
+    _routes_are_told_apart(module, call_path)
+
+
+@st.composite
+def _replies(draw: st.DrawFn, extras: Mapping[str, st.SearchStrategy[Any]]) -> list[Chunk]:
+    """A whole reply as chunks, its blocks closed at its end."""
+    chunks: list[Chunk] = []
+    ends: list[Chunk] = []
+    before = ""
+    for index in range(draw(st.integers(0, 5))):
+        kind = draw(st.sampled_from([kind for kind in _KINDS if kind == "tool-call" or kind != before]))
+        before = kind
+        pieces = [draw(_TEXT), *draw(st.lists(st.one_of(_TEXT, st.just("")), max_size=3))]
+        chunks.append({"type": "block-start", "index": index, "blockType": kind})
+        if kind == "tool-call":
+            call: Chunk = {"type": "tool-call-delta", "index": index, "id": f"call_{index}"}
+            name = draw(_TEXT)
+            # Both are met in the wild: the name once, and with every piece.
+            named = {**call, "name": name}
+            chunks.append({**named, "argumentsDelta": pieces[0]})
+            later = draw(st.sampled_from([call, named]))
+            chunks += [{**later, "argumentsDelta": piece} for piece in pieces[1:]]
+            block: Chunk = {"type": kind, "id": call["id"], "name": name, "arguments": "".join(pieces)}
+        else:
+            chunks += [{"type": f"{kind}-delta", "index": index, "text": piece} for piece in pieces]
+            block = {"type": kind, "text": "".join(pieces)}
+        if extra := draw(st.one_of(st.none(), extras[kind])):
+            block["extras"] = extra
+        ends.append({"type": "block-end", "index": index, "block": block})
+    usage: Chunk = {"inputTokens": draw(_COUNT), "outputTokens": draw(_COUNT)}
+    for name in ("cacheReadTokens", "reasoningTokens"):
+        if draw(st.booleans()):
+            usage[name] = draw(_COUNT)
+    reason = draw(st.sampled_from(["stop", "max-tokens", "tool-calls", "content-filter"]))
+    return [*chunks, *ends, {"type": "usage", "usage": usage}, {"type": "finish", "reason": {"kind": reason}}]
+
+
+def _decoded(module: ModuleType, wire: bytes, cuts: list[int]) -> tuple[list[Chunk], bool]:
+    decoder = module.StreamDecoder()
+    chunks: list[Chunk] = []
+    edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
+    for start, end in pairwise(edges):
+        chunks += decoder.feed(wire[start:end])
+    chunks += decoder.close()
+    return chunks, decoder.complete
+
+
+def _pieces(chunks: list[Chunk]) -> dict[int, list[str]]:
+    pieces: dict[int, list[str]] = {}
+    for chunk in chunks:
+        if chunk["type"].endswith("-delta"):
+            text = chunk["argumentsDelta"] if chunk["type"] == "tool-call-delta" else chunk["text"]
+            pieces.setdefault(chunk["index"], []).append(text)
+    return pieces
+
+
+def _streams_survive(module: ModuleType, reply: list[Chunk], data: st.DataObject) -> None:
+    frames = list(module.encode_stream(reply, REQUEST, "1", True))
+    wire = b"".join(frames)
+    assert wire == b"".join(module.encode_stream(reply, REQUEST, "1", True)), "bytes are not deterministic"
+    cuts = data.draw(st.lists(st.integers(0, len(wire)), max_size=8))
+    chunks, complete = _decoded(module, wire, cuts)
+    assert complete
+    assert fold(chunks) == fold(reply)
+    assert _pieces(chunks) == _pieces(reply)
+    assert chunks[-1]["type"] == "finish", "a log is split at finish, so it comes last"
+    assert b"".join(module.encode_stream(chunks, REQUEST, "1", True)) == wire, "encoding is no fixed point"
+    assert _decoded(module, wire, list(range(len(wire))))[0] == chunks, "byte by byte differs"
+    assert all(chunk in chunks for frame in frames[:1] for chunk in module.StreamDecoder().feed(frame))
+
+
+def _prefixes_survive(module: ModuleType, reply: list[Chunk], data: st.DataObject) -> None:
+    """A reply that broke off decodes to what came before, and never looks complete."""
+    whole = [chunk for chunk in reply if chunk["type"] not in ("block-end", "usage", "finish")]
+    prefix = whole[: data.draw(st.integers(0, len(whole)))]
+    chunks, complete = _decoded(module, b"".join(module.encode_stream(prefix, REQUEST, "1", False)), [])
+    assert not complete
+    assert _pieces(chunks) == _pieces(prefix)
+    assert not any(chunk["type"] in ("usage", "finish") for chunk in chunks)
+
+
+def _whole_replies_survive(module: ModuleType, reply: list[Chunk]) -> None:
+    """Not streamed, a wire may keep no order between types; within a type it does, and nothing is lost."""
+    chunks = module.decode_response(module.encode_response(reply, REQUEST, "1"))
+    before, after = fold(reply), fold(chunks)
+    assert (after.usage, after.finish) == (before.usage, before.finish)
+    for kind in _KINDS:
+        mine = [block for block in before.blocks if block["type"] == kind]
+        theirs = [block for block in after.blocks if block["type"] == kind]
+        if kind == "tool-call" or len(mine) == 1:
+            assert theirs == mine
+        else:
+            texts = "".join(block["text"] for block in theirs), "".join(block["text"] for block in mine)
+            plain = not any("extras" in block for block in mine)
+            assert not plain or texts[0] == texts[1]
+
+
+def _errors_survive(module: ModuleType, message: str) -> None:
+    for code in [*FAULT_STATUS, "418", "529", "500"]:
+        status = fault_status(code)
+        assert module.decode_error(status, module.encode_error(status, message, code)) == (message, code)
+    assert module.decode_error(502, b"<html>bad gateway</html>") == ("<html>bad gateway</html>", "502")
+
+
+def _junk_is_refused(module: ModuleType, data: bytes, call_path: str) -> None:
+    for body in (data, b'{"model":"m","messages":' + data + b"}", b'{"model":' + data):
+        try:
+            module.decode_request(call_path, body)
+        except RequestRefused as refused:
+            assert 400 <= refused.status < 500 and refused.message
+    for wire in (data, b"data: " + data + b"\n\n", b'data: {"choices":[' + data + b"]}\n\n"):
+        try:
+            _decoded(module, wire, [])
+            module.decode_response(data)
+        except FixtureError:
+            pass
+
+
+def _routes_are_told_apart(module: ModuleType, call_path: str) -> None:
+    assert module.is_call(call_path)
+    assert call_path.startswith(module.BASE_PATH)
+    assert module.probe("POST", call_path, ()) is None
+    for path in ("/", "/favicon.ico", module.BASE_PATH + "/no/such/route"):
+        assert not module.is_call(path)
+        assert module.probe("GET", path, ()) is None
