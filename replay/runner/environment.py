@@ -1,0 +1,78 @@
+"""The one door to the process environment: what Bazel, or a developer's shell, says about this run.
+
+Nothing else in the runner looks at os.environ. Source of the names: Bazel's test encyclopedia. An absent
+variable is an empty string; only `timeout_seconds` can be absent as None.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from replay.errors import UsageError
+
+__all__ = ["Environment", "read_environment"]
+
+
+class Environment(NamedTuple):
+    """A snapshot of the variables that a runner honours. Paths are absolute or empty."""
+
+    manifest: str = ""
+    """rlocation path of the manifest (AGENT_REPLAY_MANIFEST), or a file name."""
+    schema: str = ""
+    """The ACP schema's table where it does not lie beside replay/acp (AGENT_REPLAY_SCHEMA)."""
+    temporary: str = "/tmp"
+    """Where the sandboxes go: TEST_TMPDIR, else TMPDIR."""
+    outputs: str = ""
+    xml: str = ""
+    premature_exit: str = ""
+    shard_status: str = ""
+    shards: int = 1
+    shard: int = 0
+    only: str = ""
+    """--test_filter: a pattern over `scenario` or `scenario:surface`."""
+    fail_fast: bool = False
+    warnings: str = ""
+    infrastructure: str = ""
+    timeout_seconds: float | None = None
+    target: str = ""
+    runfiles_dir: str = ""
+    runfiles_manifest: str = ""
+    workspace: str = ""
+    """The source tree of a `bazel run` (BUILD_WORKSPACE_DIRECTORY)."""
+
+
+def read_environment(source: Mapping[str, str]) -> Environment:
+    """The environment of this run. Raises UsageError where a number is none."""
+    get = source.get
+    return Environment(
+        manifest=get("AGENT_REPLAY_MANIFEST", ""),
+        schema=get("AGENT_REPLAY_SCHEMA", ""),
+        temporary=get("TEST_TMPDIR") or get("TMPDIR") or "/tmp",
+        outputs=get("TEST_UNDECLARED_OUTPUTS_DIR", ""),
+        xml=get("XML_OUTPUT_FILE", ""),
+        premature_exit=get("TEST_PREMATURE_EXIT_FILE", ""),
+        shard_status=get("TEST_SHARD_STATUS_FILE", ""),
+        shards=_count(source, "TEST_TOTAL_SHARDS", 1),
+        shard=_count(source, "TEST_SHARD_INDEX", 0),
+        only=get("TESTBRIDGE_TEST_ONLY", ""),
+        fail_fast=get("TESTBRIDGE_TEST_RUNNER_FAIL_FAST") == "1",
+        warnings=get("TEST_WARNINGS_OUTPUT_FILE", ""),
+        infrastructure=get("TEST_INFRASTRUCTURE_FAILURE_FILE", ""),
+        timeout_seconds=float(_count(source, "TEST_TIMEOUT", 0)) or None,
+        target=get("TEST_TARGET", ""),
+        runfiles_dir=get("RUNFILES_DIR") or get("TEST_SRCDIR", ""),
+        runfiles_manifest=get("RUNFILES_MANIFEST_FILE", ""),
+        workspace=get("BUILD_WORKSPACE_DIRECTORY", ""),
+    )
+
+
+def _count(source: Mapping[str, str], name: str, default: int) -> int:
+    text = source.get(name, "")
+    if not text:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise UsageError(f'{name} is "{text}", not a count')
+    return value

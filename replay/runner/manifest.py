@@ -1,0 +1,214 @@
+"""The manifest: what the rules tell the runner about one suite, its agent and its scenarios.
+
+JSON made by `rules/private`, one per test target; paths in it are canonical rlocation paths. The same file
+written by hand runs a scenario outside Bazel (`python -m replay.runner --manifest FILE`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from replay.errors import Location, UsageError
+
+__all__ = ["AgentSpec", "Manifest", "Options", "Rule", "ScenarioSpec", "decode_manifest", "is_guard_manifest"]
+
+_VERSION = 1
+
+
+class AgentSpec(NamedTuple):
+    """How the agent under test is started. Strings may hold {cwd} {home} {tmp} {sessions} {spill} {overlay}
+    {gateway_url} and {runfiles}."""
+
+    name: str
+    binary: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    replay_args: tuple[str, ...]
+    replay_env: Mapping[str, str]
+    overlay: str
+    logs_itself: bool
+    """Whether the agent writes session logs of design 4.1 below {sessions}."""
+    model_api: str
+    """The gateway's codec, empty where the model is replayed in the agent's process."""
+
+
+class Rule(NamedTuple):
+    """A suite's own normaliser rule."""
+
+    pattern: str
+    placeholder: str
+    reason: str
+
+
+class Options(NamedTuple):
+    """What a suite changes about how its runs are judged; every relaxation is text: the reason for it."""
+
+    wait_seconds: float = 30.0
+    """How long the driver waits for one thing."""
+    exit_seconds: float = 5.0
+    """How long the agent may take to exit after its stdin closes."""
+    leftovers: str = ""
+    """Why processes that outlive the agent are only a warning."""
+    forced_exit: str = ""
+    """Why an agent that has to be ended by a signal is only a warning."""
+    exit_status: str = ""
+    """Why a non-zero exit status is only a warning."""
+    arrival_order: str = ""
+    """Why lanes that no one can tell apart may be bound in order of arrival."""
+    others: Mapping[str, Any] = {}
+    """What other rooms read: `floating`, `merge_text`, `accepted_deviations`."""
+
+
+class ScenarioSpec(NamedTuple):
+    """One scenario: relative file name -> rlocation path, for the fixture and for both workspaces."""
+
+    name: str
+    label: str
+    package: str
+    directory: str
+    files: Mapping[str, str]
+    workspace: Mapping[str, str]
+    workspace_expected: Mapping[str, str]
+    declares_override: bool
+    pins: bool
+    cwd_parent: str
+
+
+class Manifest(NamedTuple):
+    """One decoded manifest."""
+
+    suite: str
+    agent: AgentSpec
+    rules: tuple[Rule, ...]
+    options: Options
+    batched: bool
+    scenarios: tuple[ScenarioSpec, ...]
+
+
+def is_guard_manifest(data: bytes) -> bool:
+    """Whether this manifest asks for a guard test and not for scenarios."""
+    value = _load(data, "")
+    return value.get("kind") == "guard"
+
+
+def decode_manifest(data: bytes, file: str = "") -> Manifest:
+    """The manifest in `data`. Raises UsageError naming the key that is missing or of the wrong kind."""
+    fields = _load(data, file)
+    reader = _Reader(file)
+    if fields.get("version") != _VERSION:
+        raise UsageError(
+            f"this runner reads manifest version {_VERSION}, not {fields.get('version')!r}",
+            Location(file, path="$.version"),
+            "take rules and runner from the same version of agent_replay",
+        )
+    scenarios = reader.get(fields, "$", "scenarios", list)
+    if not scenarios:
+        raise UsageError("the manifest names no scenario", Location(file, path="$.scenarios"))
+    return Manifest(
+        suite=reader.get(fields, "$", "suite", str, ""),
+        agent=_agent(reader, reader.get(fields, "$", "agent", dict)),
+        rules=tuple(_rule(reader, rule, index) for index, rule in enumerate(fields.get("rules") or [])),
+        options=_options(reader, reader.get(fields, "$", "options", dict, {})),
+        batched=reader.get(fields, "$", "batched", bool, False),
+        scenarios=tuple(_scenario(reader, item, index) for index, item in enumerate(scenarios)),
+    )
+
+
+class _Reader:
+    """Typed access to decoded JSON with an error that says where."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def get(self, fields: Any, path: str, key: str, kind: type, default: Any = None) -> Any:
+        if not isinstance(fields, dict):
+            raise UsageError("expected an object", Location(self.file, path=path))
+        value = fields.get(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, kind):
+            found = "nothing" if value is None else type(value).__name__
+            raise UsageError(
+                f"expected {kind.__name__}, found {found}", Location(self.file, path=f"{path}.{key}")
+            )
+        return value
+
+
+def _load(data: bytes, file: str) -> dict[str, Any]:
+    try:
+        value = orjson.loads(data)
+    except ValueError as error:
+        raise UsageError(f"the manifest is not JSON: {error}", Location(file)) from None
+    if not isinstance(value, dict):
+        raise UsageError("the manifest is not a JSON object", Location(file))
+    return value
+
+
+def _agent(reader: _Reader, fields: dict[str, Any]) -> AgentSpec:
+    def get(key: str, kind: type, default: Any = None) -> Any:
+        return reader.get(fields, "$.agent", key, kind, default)
+
+    session_log = get("session_log", str, "self")
+    if session_log not in ("self", "gateway"):
+        raise UsageError(
+            f'"{session_log}" is no place for a session log',
+            Location(reader.file, path="$.agent.session_log"),
+            'write "self" or "gateway"',
+        )
+    model_api = get("model_api", str, "")
+    if session_log == "gateway" and not model_api:
+        raise UsageError(
+            "an agent whose session log comes from the gateway needs a model_api",
+            Location(reader.file, path="$.agent.model_api"),
+        )
+    return AgentSpec(
+        name=get("name", str, "agent"),
+        binary=get("binary", str),
+        args=tuple(get("args", list, [])),
+        env=get("env", dict, {}),
+        replay_args=tuple(get("replay_args", list, [])),
+        replay_env=get("replay_env", dict, {}),
+        overlay=get("overlay", str, ""),
+        logs_itself=session_log == "self",
+        model_api=model_api,
+    )
+
+
+def _rule(reader: _Reader, fields: Any, index: int) -> Rule:
+    path = f"$.rules[{index}]"
+    return Rule(*(reader.get(fields, path, key, str) for key in Rule._fields))
+
+
+def _options(reader: _Reader, fields: dict[str, Any]) -> Options:
+    own = [key for key in Options._fields if key != "others"]
+    values: dict[str, Any] = {}
+    for key in own:
+        default = Options._field_defaults[key]
+        kind: Any = (int, float) if isinstance(default, float) else str
+        value = fields.get(key, default)
+        if not isinstance(value, kind):
+            raise UsageError(f"{key} cannot be {value!r}", Location(reader.file, path=f"$.options.{key}"))
+        values[key] = value
+    values["others"] = {key: value for key, value in fields.items() if key not in own}
+    return Options(**values)
+
+
+def _scenario(reader: _Reader, fields: Any, index: int) -> ScenarioSpec:
+    def get(key: str, kind: type, default: Any = None) -> Any:
+        return reader.get(fields, f"$.scenarios[{index}]", key, kind, default)
+
+    return ScenarioSpec(
+        name=get("name", str),
+        label=get("label", str, ""),
+        package=get("package", str, ""),
+        directory=get("directory", str, ""),
+        files=get("files", dict),
+        workspace=get("workspace", dict, {}),
+        workspace_expected=get("workspace_expected", dict, {}),
+        declares_override=get("declares_override", bool, False),
+        pins=get("pins", bool, False),
+        cwd_parent=get("cwd_parent", str, ""),
+    )

@@ -1,0 +1,36 @@
+"""The environment is read once, and an impossible number is a usage error."""
+
+import pytest
+
+from replay.errors import UsageError
+from replay.runner.environment import read_environment
+
+
+def test_nothing_set_gives_a_run_outside_bazel() -> None:
+    environment = read_environment({})
+    assert (environment.shards, environment.shard, environment.timeout_seconds) == (1, 0, None)
+    assert environment.temporary == "/tmp"
+
+
+def test_variables_of_bazel_are_read() -> None:
+    environment = read_environment(
+        {
+            "TEST_TMPDIR": "/t",
+            "TEST_TIMEOUT": "60",
+            "TEST_TOTAL_SHARDS": "4",
+            "TEST_SHARD_INDEX": "3",
+            "TESTBRIDGE_TEST_ONLY": "text-turn:stdout",
+            "TESTBRIDGE_TEST_RUNNER_FAIL_FAST": "1",
+            "TEST_SRCDIR": "/s",
+        }
+    )
+    assert environment.timeout_seconds == 60.0
+    assert (environment.shards, environment.shard) == (4, 3)
+    assert environment.fail_fast
+    assert environment.runfiles_dir == "/s"
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "1.5"])
+def test_number_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(UsageError, match="TEST_TOTAL_SHARDS"):
+        read_environment({"TEST_TOTAL_SHARDS": text})
