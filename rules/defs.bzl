@@ -1,0 +1,18 @@
+"""The public rules of agent_replay."""
+
+load("//rules/private:agent.bzl", _ReplayAgentInfo = "ReplayAgentInfo", _acp_agent = "acp_agent")
+load("//rules/private:bytecode.bzl", _py_bytecode = "py_bytecode")
+load("//rules/private:guard_test.bzl", _fixture_guard_test = "fixture_guard_test")
+load("//rules/private:normaliser_rule.bzl", _replay_rule = "replay_rule")
+load("//rules/private:options.bzl", _replay_options = "replay_options")
+load("//rules/private:replay_suite.bzl", _acp_replay_suite = "acp_replay_suite")
+load("//rules/private:replay_test.bzl", _acp_replay_test = "acp_replay_test")
+
+ReplayAgentInfo = _ReplayAgentInfo
+acp_agent = _acp_agent
+acp_replay_suite = _acp_replay_suite
+acp_replay_test = _acp_replay_test
+fixture_guard_test = _fixture_guard_test
+py_bytecode = _py_bytecode
+replay_options = _replay_options
+replay_rule = _replay_rule

@@ -1,0 +1,67 @@
+"""How a manifest becomes a test: the shared program under the test's name, and the manifest in its environment.
+
+The test executable is a symlink to the program, so there is no shell between Bazel and Python. The start-up script of
+a py_binary looks for its files in RUNFILES_DIR, in "<argv[0]>.runfiles", or in the ".runfiles" directory around argv[0],
+all before it follows the link. Each of them is this test's own tree, under `bazel test` and `bazel run` alike, and it
+holds the program's runfiles as well. A worker elsewhere may get a copy instead of a link: that changes nothing.
+"""
+
+def rlocation_path(ctx, file):
+    """The canonical path of a file below a runfiles root.
+
+    Args:
+      ctx: the rule context.
+      file: a File of any repository.
+
+    Returns:
+      a string such as "_main/scenarios/acp/text-turn/input.json".
+    """
+    if file.short_path.startswith("../"):
+        return file.short_path[len("../"):]
+    return ctx.workspace_name + "/" + file.short_path
+
+def label_text(label):
+    """A label as a person types it: "//pkg:name" in the main repository.
+
+    Args:
+      label: a Label.
+
+    Returns:
+      a string.
+    """
+    text = str(label)
+    return text[len("@@"):] if text.startswith("@@//") else text
+
+def launch(ctx, program, manifest, files, runfiles):
+    """The providers of a test that runs `program` over `manifest`.
+
+    Args:
+      ctx: the rule context of a test rule.
+      program: the target of the shared program (an executable).
+      manifest: a dict, written as JSON beside the test.
+      files: Files that the manifest names.
+      runfiles: runfiles objects to merge besides the program's own.
+
+    Returns:
+      a list with DefaultInfo, RunEnvironmentInfo and the output group "manifest".
+    """
+    if ctx.attr.flaky:
+        fail(("{}: attribute \"flaky\" is True, but a replay has no chance in it to be flaky about; remove it, and " +
+              "declare what varies with rules = [replay_rule(…)]").format(label_text(ctx.label)))
+    manifest_file = ctx.actions.declare_file(ctx.label.name + ".manifest.json")
+    ctx.actions.write(manifest_file, json.encode(manifest) + "\n")
+    executable = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(
+        output = executable,
+        target_file = program[DefaultInfo].files_to_run.executable,
+        is_executable = True,
+    )
+    own = ctx.runfiles(files = files + [manifest_file])
+    return [
+        DefaultInfo(
+            executable = executable,
+            runfiles = own.merge_all([program[DefaultInfo].default_runfiles] + runfiles),
+        ),
+        RunEnvironmentInfo(environment = {"AGENT_REPLAY_MANIFEST": rlocation_path(ctx, manifest_file)}),
+        OutputGroupInfo(manifest = depset([manifest_file])),
+    ]

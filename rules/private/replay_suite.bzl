@@ -1,0 +1,117 @@
+"""acp_replay_suite: every scenario directory of a package as a test, and the guard over all of them."""
+
+load(":guard_test.bzl", "fixture_guard_test")
+load(":layout.bzl", "can_be_label", "package_files", "scenario_names", "target_name")
+load(":replay_test.bzl", "replay_target")
+
+def naming_problem(scenarios, targets):
+    """What is wrong with the names of a suite, as one sentence; empty if nothing is.
+
+    Args:
+      scenarios: directory names.
+      targets: names of the targets that the suite makes.
+
+    Returns:
+      a string.
+    """
+    for directory in scenarios:
+        if "/" in directory or not can_be_label(directory) or directory in ["", ".", ".."]:
+            return "scenario {} is no subdirectory that Bazel can name; write the name of one directory without \"/\", \":\" and \"\\\"".format(repr(directory))
+        if directory in targets:
+            # Its output would lie where the directory's files belong.
+            return "directory {} has the name of a target of this suite; rename the directory".format(repr(directory))
+    for index, target in enumerate(targets):
+        if target in targets[:index]:
+            return "two targets would be called {}; rename one of the scenario directories".format(repr(target))
+    return ""
+
+def _own_attributes(common, own):
+    """A scenario's attributes: its tags are added to the suite's, everything else replaces them."""
+    merged = dict(common, **own)
+    merged["tags"] = (common.get("tags") or []) + (own.get("tags") or [])
+    return merged
+
+def acp_replay_suite(
+        name,
+        agent,
+        scenarios = None,
+        overrides = [],
+        pins = [],
+        rules = [],
+        options = None,
+        per_scenario = {},
+        batched = False,
+        shard_count = None,
+        cwd_parent = "",
+        **kwargs):
+    """Makes `<scenario>_test` of every subdirectory with an input.json, `<name>_guard_test`, and test_suite `<name>`.
+
+    A scenario that is named in an attribute but has lost its files keeps its test, which says what is missing.
+
+    Args:
+      name: the suite's name.
+      agent: label of an acp_agent.
+      scenarios: the directories to replay; None for every one with an input.json.
+      overrides: the scenarios that have a replay.override.json.
+      pins: the scenarios that compare the prompt and the tool schemas with their expected files.
+      rules: further rules of the normaliser, each from replay_rule().
+      options: what the comparison may pass over, from replay_options().
+      per_scenario: scenario to a dict of attributes of its own: `tags` (added to the suite's), and `agent`, `size`,
+        `timeout`, `target_compatible_with`, `cwd_parent`, `options`, `rules`, … (in place of the suite's).
+      batched: one target `<name>_batch_test` that replays all scenarios in one process instead of a target each;
+        a scenario of `per_scenario` keeps its own.
+      shard_count: shards of the batched target.
+      cwd_parent: the directory below which an agent's cwd is made; empty for below TEST_TMPDIR.
+      **kwargs: the common attributes of tests, without `flaky`, passed to every test.
+    """
+    suite = "//{}:{}".format(native.package_name(), name)
+    if shard_count and not batched:
+        fail("{}: attribute \"shard_count\" is {}, but each scenario is a target of its own; write batched = True, or remove it".format(suite, shard_count))
+    paths = package_files()
+    found = scenario_names(paths) if scenarios == None else scenarios
+    every = {directory: True for directory in found + overrides + pins + per_scenario.keys()}.keys()
+    alone = [directory for directory in every if not batched or directory in per_scenario]
+    together = [directory for directory in every if directory not in alone]
+    guard = name + "_guard_test"
+    batch = name + "_batch_test"
+    tests = [target_name(directory) for directory in alone] + ([batch] if together else [])
+    problem = naming_problem(every, tests + [guard])
+    if problem:
+        fail("{}: {}".format(suite, problem))
+    shared = dict(
+        agent = agent,
+        paths = paths,
+        overrides = overrides,
+        pins = pins,
+        rules = rules,
+        options = options,
+        suite = suite,
+        cwd_parent = cwd_parent,
+    )
+
+    for directory in alone:
+        attributes = _own_attributes(kwargs, per_scenario.get(directory, {}))
+        replay_target(name = target_name(directory), scenarios = [directory], **dict(shared, **attributes))
+    if together:
+        replay_target(
+            name = batch,
+            scenarios = together,
+            batched = True,
+            **dict(shared, shard_count = shard_count, **dict(kwargs, size = kwargs.get("size") or "medium"))
+        )
+    fixture_guard_test(
+        name = guard,
+        scenarios = every,
+        overrides = overrides,
+        pins = pins,
+        suite = suite,
+        **kwargs
+    )
+    native.test_suite(
+        name = name,
+        tests = [":" + test for test in tests + [guard]],
+        # Without it a wildcard would find the tests through the suite.
+        tags = [tag for tag in kwargs.get("tags") or [] if tag == "manual"],
+        visibility = kwargs.get("visibility"),
+        testonly = kwargs.get("testonly"),
+    )

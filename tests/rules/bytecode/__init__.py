@@ -1,0 +1,1 @@
+"""A package whose bytecode is built by py_bytecode."""
