@@ -1,0 +1,3 @@
+from lib.shape import area
+
+print(area(3))
