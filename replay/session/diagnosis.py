@@ -114,7 +114,7 @@ def refused_value(value: Any) -> tuple[str, str] | None:
                 if not isinstance(key, str):
                     return json_path(parts), f"the key {shown(key)} is no string"
                 if _is_lone(key):
-                    return json_path(parts), f"the key {key!a} holds a lone surrogate"
+                    return json_path(parts), f"the key {shown(key)} holds a lone surrogate"
             todo.extend(((*parts, key), item[key]) for key in reversed(item))
         elif isinstance(item, list | tuple):
             todo.extend(((*parts, at), item[at]) for at in reversed(range(len(item))))

@@ -120,10 +120,12 @@ def _read_rows(lines: list[bytes], file: str, stream: list[StreamEvent]) -> None
             row = loads(raw)
             kind = row["type"]
             data = row["data"]
-            shape = shape_of(kind)
-            if type(data) is not dict or type(kind) is not str:
+            if type(data) is not dict:
                 raise TypeError
+            shape = shape_of(kind)
             if shape is None:
+                if type(kind) is not str:
+                    raise TypeError
                 continue
             is_in_step, fields = shape
             # A small int is one object, so "the same as in the row before" needs no look at its type.

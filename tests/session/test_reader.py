@@ -49,6 +49,10 @@ REFUSED = {
     "lone surrogate": (event('{"type":"x","data":{"a":["\\ud800"]}}'), "session.jsonl:2 $.data.a[0]: holds a lone surrogate"),
     "lone low surrogate": (event('{"type":"x","data":{"a":"\\uDC00x"}}'), "session.jsonl:2 $.data.a: holds a lone surrogate"),
     "lone surrogate as key": (event('{"type":"x","data":{"\\ud800":1}}'), "session.jsonl:2 $.data: the key '\\ud800' holds"),
+    "surrogate below long keys": (
+        event('{"type":"x","data":' + ('{"' + "k" * 90 + '":') * 9 + '"\\ud800"' + "}" * 10),
+        '...: holds a lone surrogate',
+    ),
     "not a number": (event('{"type":"x","data":{"a":NaN}}'), "session.jsonl:2 $.data.a: is not a finite number"),
     "infinity": (event('{"type":"x","data":{"a":-Infinity}}'), "session.jsonl:2 $.data.a: is not a finite number"),
     "overflow": (event('{"type":"x","data":{"a":1e999}}'), "session.jsonl:2 $.data.a: is not a finite number"),
@@ -255,7 +259,17 @@ VALUES = st.recursive(
 
 
 KINDS = st.sampled_from(
-    "assistant/chunk text-chunks tool-call-chunks call/end tool/call turn/end user/message session other".split()
+    [
+        "assistant/chunk",
+        "text-chunks",
+        "tool-call-chunks",
+        "call/end",
+        "tool/call",
+        "turn/end",
+        "user/message",
+        "session",
+        "other",
+    ]
 )
 
 
