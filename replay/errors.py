@@ -12,7 +12,15 @@ The class is the exit code (design 4.7). Rendering belongs to runner/report and 
 
 from typing import ClassVar, NamedTuple
 
-__all__ = ["AgentError", "DivergenceError", "FixtureError", "Location", "ReplayError", "UsageError"]
+__all__ = [
+    "AgentError",
+    "DivergenceError",
+    "FixtureError",
+    "Location",
+    "ReplayError",
+    "UsageError",
+    "counted",
+]
 
 
 class Location(NamedTuple):
@@ -38,7 +46,7 @@ class ReplayError(Exception):
         self.fix = fix
         super().__init__(what)
 
-    def at(self, file: str, line: int = 0) -> "ReplayError":
+    def at(self, file: str, line: int = 0) -> ReplayError:
         """The same error with the file and line that a pure core could not know."""
         self.where = Location(self.where.file or file, self.where.line or line, self.where.path)
         return self
@@ -46,6 +54,12 @@ class ReplayError(Exception):
     def __str__(self) -> str:
         place = str(self.where)
         return f"{place}: {self.what}" if place else self.what
+
+    def explained(self) -> str:
+        """The error as a program prints it: the sentence, and below it what to do."""
+        if not self.fix:
+            return str(self)
+        return f"{self}\n    fix: " + self.fix.replace("\n", "\n         ")
 
 
 class DivergenceError(ReplayError):
@@ -70,3 +84,8 @@ class AgentError(ReplayError):
     """The agent process failed to start, broke the protocol, crashed or hung."""
 
     exit_code = 3
+
+
+def counted(number: int, noun: str) -> str:
+    """`number` with its noun: 1 scenario, 2 scenarios."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,6 +1,6 @@
-"""room: one room's Python library together with its bytecode."""
+"""room: one room's Python library together with its bytecode; program: what starts a room."""
 
-load("@rules_python//python:defs.bzl", "py_library")
+load("@rules_python//python:defs.bzl", "py_binary", "py_library")
 load("//rules:defs.bzl", "py_bytecode")
 
 def room(name, srcs, data = [], **kwargs):
@@ -23,4 +23,22 @@ def room(name, srcs, data = [], **kwargs):
         srcs = srcs,
         data = data + [name + ".bytecode"],
         **kwargs
+    )
+
+def program(name, main, room):
+    """A py_binary of one file, which is compiled at every start and so holds nothing.
+
+    Args:
+      name: the program's name.
+      main: its file.
+      room: the library with the rest.
+    """
+    py_binary(
+        name = name,
+        srcs = [main],
+        # Whatever the flags of the workspace: a made-up __init__.py would break namespace packages.
+        legacy_create_init = 0,
+        main = main,
+        visibility = ["//visibility:public"],
+        deps = [room],
     )

@@ -21,6 +21,7 @@ __all__ = [
     "CANCEL_REQUEST",
     "INVALID_PARAMS",
     "METHOD_NOT_FOUND",
+    "OPEN",
     "REQUEST_CANCELLED",
     "TRANSITIONS",
     "CancelRequested",

@@ -8,7 +8,7 @@ and may not leave it. `session` counts the sessions made in this run from 0, the
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["ALIASES", "OPS", "Check", "Field", "Op", "Problem"]
+__all__ = ["ALIASES", "OPS", "Check", "Field", "Op", "Problem", "is_object", "is_text"]
 
 
 class Problem(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from replay.acp.op_table import ALIASES, OPS, Check, Field, is_object, is_text
-from replay.errors import FixtureError, Location
+from replay.errors import FixtureError, Location, counted
 
-__all__ = ["Script", "Step", "parse_script"]
+__all__ = ["PERMISSION_KINDS", "Script", "Step", "parse_script"]
 
 PERMISSION_KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")
 _TOP = ("steps", "permissionAnswers", "elicitationAnswers", "clientCapabilities", "env", "provenance")
@@ -162,9 +162,8 @@ class _Reader:
             if self.sessions == 0:
                 raise self.fail(path, f'"{op}" needs a session', 'put a step {"op": "newSession"} before it')
             if index >= self.sessions:
-                raise self.fail(
-                    f"{path}.session", f"there are {self.sessions} sessions before this step, from 0"
-                )
+                made = f"{'is' if self.sessions == 1 else 'are'} {counted(self.sessions, 'session')}"
+                raise self.fail(f"{path}.session", f"there {made} before this step, counted from 0")
         is_old = (
             op in ("loadSession", "resumeSession") and "sessionId" in fields and "expectError" not in fields
         )

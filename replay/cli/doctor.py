@@ -8,12 +8,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from replay.cli.main import render_error
-from replay.errors import ReplayError
+from replay.errors import ReplayError, counted
 from replay.scenario.content import Inspection, inspect_scenario
 from replay.scenario.disk import packages_below, read_tree
 from replay.scenario.finding import Finding, Rule
-from replay.scenario.guard import find_outside_scenarios
+from replay.scenario.guard import find_outside_scenarios, find_unpinned
 from replay.scenario.tree import Tree
 from replay.script import Lane
 from replay.session import count_events
@@ -66,11 +65,14 @@ def _is_same(package: str, directory: str) -> bool:
 
 def _check(tree: Tree) -> tuple[list[_Checked], list[Finding]]:
     """Scenarios with their findings, and the findings that belong to none."""
+    inspections = {
+        name: inspect_scenario(name, tree.scenario_files(name), tree.place(name)) for name in tree.scenarios
+    }
     outside = list(find_outside_scenarios(tree))
+    outside += find_unpinned(tree, {name: inspection.logs for name, inspection in inspections.items()})
     checked = []
-    for name in tree.scenarios:
+    for name, inspection in inspections.items():
         place = tree.place(name)
-        inspection = inspect_scenario(name, tree.scenario_files(name), place)
         own = [found for found in outside if found.error.where.file.startswith(f"{place}/")]
         outside = [found for found in outside if found not in own]
         findings = sorted(
@@ -125,11 +127,11 @@ def _print_scripts(checked: Sequence[_Checked]) -> None:
 
 
 def _script_lines(place: str, lane: Lane) -> Iterator[str]:
-    yield f"{place} {lane.name}: {_counted(len(lane.calls), 'model call')}"
+    yield f"{place} {lane.name}: {counted(len(lane.calls), 'model call')}"
     for call in lane.calls:
         entry = call.entry
         chunks = entry.chunks
-        words = [entry.kind, _counted(len(chunks), "chunk")]
+        words = [entry.kind, counted(len(chunks), "chunk")]
         reasons = [chunk["reason"] for chunk in chunks if chunk.get("type") == "finish"]
         if reasons:
             reason = reasons[-1]
@@ -147,20 +149,14 @@ def _count(findings: Sequence[Finding]) -> tuple[int, int]:
 
 
 def _report(checked: Sequence[_Checked], findings: Sequence[Finding], strict: bool) -> int:
-    import sys
-
     for found in findings:
         label = "warning: " if found.rule in _WARNINGS else ""
         error = found.error
-        render_error(ReplayError(label + error.what, error.where, error.fix), sys.stdout)
+        print(ReplayError(label + error.what, error.where, error.fix).explained())
     errors, warnings = _count(findings)
     logs = sum(len(scenario.inspection.logs) for scenario in checked)
     print(
-        f"{_counted(len(checked), 'scenario')}, {_counted(logs, 'session log')}: "
-        f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+        f"{counted(len(checked), 'scenario')}, {counted(logs, 'session log')}: "
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
     return 2 if errors or (strict and warnings) else 0
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,11 +9,11 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from replay.errors import ReplayError
 
-__all__ = ["COMMANDS", "main", "render_error"]
+__all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final = {
     "doctor": ("replay.cli.doctor", "check fixtures without Bazel and print the script that they replay"),
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except ReplayError as error:
-        render_error(error, sys.stderr)
+        print(error.explained(), file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output has seen enough: nothing failed, and the interpreter must not try again at exit.
@@ -57,10 +57,3 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         if name in arguments:
             importlib.import_module(module).add_arguments(command)
     return parser
-
-
-def render_error(error: ReplayError, to: TextIO) -> None:
-    """One line that says what and where, and one with the fix if there is one."""
-    print(error, file=to)
-    if error.fix:
-        print(f"    fix: {error.fix}", file=to)

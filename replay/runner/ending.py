@@ -7,7 +7,7 @@ canonical packing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -16,11 +16,15 @@ from replay.runner.manifest import Manifest
 from replay.runner.reference import keep_references
 from replay.runner.result import FAILED, PASSED, UNKNOWN, WRITTEN, Case
 from replay.runner.workspace import workspace_files
+from replay.scenario.advice import refresh_command
 from replay.scenario.layout import EXPECTED_WORKSPACE, PINS, STDOUT, log_number
 from replay.scenario.load import Scenario
 from replay.session import SessionLog, pack, unpack
 from replay.surface import ABSENT, Json, Normaliser, Volatile, first_difference, render_difference, unified
 from replay.surface import Rule as SurfaceRule
+
+if TYPE_CHECKING:
+    from replay.scenario.write_back import Change
 
 __all__ = ["Ending", "Outputs", "collect_outputs", "compare", "write_expected"]
 
@@ -178,7 +182,7 @@ def _compare_surface(ending: Ending, name: str, expected: list[Json] | None) -> 
         return Case(
             name,
             FAILED,
-            f"{name}: {file} {what}; to write it: bazel run //:refresh -- {ending.scenario.name}",
+            f"{name}: {file} {what}; to write it: {refresh_command(ending.scenario.name)}",
         )
     return _judged(name, _arranged(ending, name, expected), _arranged(ending, name, actual))
 
@@ -225,7 +229,7 @@ def _compare_pins(ending: Ending) -> Case:
             "pins",
             FAILED,
             f"pins: {SYSTEM_PROMPT} and {TOOL_SCHEMAS} are missing; to write them: "
-            f"bazel run //:refresh -- {ending.scenario.name}",
+            f"{refresh_command(ending.scenario.name)}",
         )
     if ending.outputs.pins is None:
         verdict = UNKNOWN if ending.stopped_by is not None else FAILED
@@ -246,19 +250,22 @@ def write_expected(ending: Ending) -> list[Case]:
     """The cases of a refresh: each output file written where the scenario lives, or left as it was.
 
     A surface that equals the committed one keeps its bytes, so an unchanged run writes nothing. Nothing is written
-    for a run that was stopped or left calls unconsumed.
+    for a run that was stopped, left calls unconsumed or lost its session log.
     """
     from replay.scenario.write_back import write_back
 
     names = [name for name in _names(ending) if name in ending.outputs.surfaces]
     consumption = _consumption(ending)
-    if ending.stopped_by is not None or consumption.verdict == FAILED:
+    lost = _lost_log(ending)
+    if ending.stopped_by is not None or consumption.verdict == FAILED or lost:
         return [
             *(Case(name, UNKNOWN, "nothing was written: the run did not end well") for name in names),
+            *lost,
             consumption,
         ]
     expected = expected_surfaces(ending, names)
     files = ending.outputs.files()
+    stale = [name for name in workspace_files(ending.workspace or ()) if name not in files]
     for name in names:
         committed = expected[name]
         if committed is None or _differ(ending, name, committed) is not None:
@@ -269,19 +276,48 @@ def write_expected(ending: Ending) -> list[Case]:
                 del files[file]
             else:
                 files[file] = ending.scenario.recording[file]
-    written = write_back(ending.update_directory, files)
-    cases = [_written_case(name, [file for file in written if _holds(name, file)]) for name in names]
-    cases += [Case("pins", WRITTEN, f"pins: wrote {name}") for name in written if name in PINS]
-    cases += [
-        Case(name.removesuffix(".jsonl"), WRITTEN, f"{name}: deleted")
-        for name in written
-        if log_number(name) is not None and name not in files
+    changes = write_back(ending.update_directory, files, stale)
+    cases = [
+        _written_case(name, [change for change in changes if _holds(name, change.name)]) for name in names
     ]
+    for change in changes:
+        if not any(_holds(name, change.name) for name in names):
+            # A pin, or the log of a child that is no more.
+            surface = "pins" if change.name in PINS else change.name.removesuffix(".jsonl")
+            cases.append(_written_case(surface, [change]))
     return [*cases, consumption]
 
 
-def _written_case(name: str, written: Sequence[str]) -> Case:
-    return Case(name, WRITTEN, f"wrote {', '.join(written)}") if written else Case(name, PASSED)
+def _lost_log(ending: Ending) -> list[Case]:
+    """A finding where the scenario has a log, the agent made a session and wrote none."""
+    is_lost = (
+        ending.manifest.agent.logs_itself
+        and ending.made_session
+        and bool(ending.scenario.logs)
+        and "session" not in ending.outputs.surfaces
+    )
+    return [Case("session", FAILED, "session: the agent wrote no such session log")] if is_lost else []
+
+
+def _written_case(name: str, changes: Sequence[Change]) -> Case:
+    if not changes:
+        return Case(name, PASSED)
+    return Case(name, WRITTEN, ", ".join(_written(change) for change in changes))
+
+
+def _written(change: Change) -> str:
+    """`wrote stdout.expected.jsonl (+2 -1)`: what became of a file, with the lines that came and went."""
+    from difflib import SequenceMatcher
+
+    before = (change.before or b"").split(b"\n")
+    after = (change.after or b"").split(b"\n")
+    added = removed = 0
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after).get_opcodes():
+        if kind != "equal":
+            removed += end - start
+            added += new_end - new_start
+    verb = "deleted" if change.after is None else "wrote"
+    return f"{verb} {change.name} (+{added} -{removed})"
 
 
 def _holds(surface: str, file: str) -> bool:

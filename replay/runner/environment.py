@@ -38,6 +38,8 @@ class Environment(NamedTuple):
     runfiles_manifest: str = ""
     workspace: str = ""
     """The source tree of a `bazel run` (BUILD_WORKSPACE_DIRECTORY)."""
+    working: str = ""
+    """Where the person stood who typed `bazel run` (BUILD_WORKING_DIRECTORY)."""
 
 
 def read_environment(source: Mapping[str, str]) -> Environment:
@@ -62,6 +64,7 @@ def read_environment(source: Mapping[str, str]) -> Environment:
         runfiles_dir=get("RUNFILES_DIR") or get("TEST_SRCDIR", ""),
         runfiles_manifest=get("RUNFILES_MANIFEST_FILE", ""),
         workspace=get("BUILD_WORKSPACE_DIRECTORY", ""),
+        working=get("BUILD_WORKING_DIRECTORY", ""),
     )
 
 

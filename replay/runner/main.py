@@ -28,9 +28,9 @@ from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest
 from replay.runner.process import become_subreaper
 from replay.runner.report import render_console, render_summary
 from replay.runner.result import Result, worst
-from replay.runner.runfiles import Runfiles
+from replay.runner.runfiles import Runfiles, runfiles_directory
 
-__all__ = ["main", "run_manifest", "run_scenarios"]
+__all__ = ["main", "read_tables", "run_manifest", "run_scenarios", "write_console"]
 
 _OUTPUTS_IN_BAZEL = "test.outputs"
 
@@ -62,7 +62,7 @@ def run_manifest(environment: Environment) -> int:
 
     began = time.monotonic()
     runfiles = Runfiles(
-        _runfiles_directory(environment),
+        runfiles_directory(environment.runfiles_dir, __file__),
         environment.runfiles_manifest,
         environment.workspace,
     )
@@ -157,19 +157,15 @@ def outputs_of(environment: Environment, manifest: Manifest) -> Callable[[Scenar
 
 
 def show(result: Result, outputs: str) -> None:
-    """Print the report on one run. A console that cannot show a character gets it escaped."""
-    text = render_console(result, outputs)
+    """Print the report on one run."""
+    write_console(render_console(result, outputs))
+
+
+def write_console(text: str) -> None:
+    """Print; a console that cannot show a character gets it escaped."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
-
-
-def _runfiles_directory(environment: Environment) -> str:
-    """The runfiles tree: what Bazel says, else the one that this program was started from."""
-    if environment.runfiles_dir:
-        return os.path.abspath(environment.runfiles_dir)
-    head, found, _ = os.path.abspath(__file__).partition(".runfiles/")
-    return head + ".runfiles" if found else ""
 
 
 def _outputs_shown(result: Result, environment: Environment, manifest: Manifest) -> str:

@@ -1,7 +1,8 @@
 """The manifest: what the rules tell the runner about one suite, its agent and its scenarios.
 
 JSON made by `rules/private`, one per test target; paths in it are canonical rlocation paths. The same file
-written by hand runs a scenario outside Bazel (`python -m replay.runner --manifest FILE`).
+written by hand runs a scenario outside Bazel (AGENT_REPLAY_MANIFEST=FILE `python -m replay.runner.main`) or refreshes it
+(`python -m replay.runner --manifest FILE`). A refresh over several suites has a manifest that lists theirs.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,16 @@ import orjson
 
 from replay.errors import Location, UsageError
 
-__all__ = ["AgentSpec", "Manifest", "Options", "Rule", "ScenarioSpec", "decode_manifest", "is_guard_manifest"]
+__all__ = [
+    "AgentSpec",
+    "Manifest",
+    "Options",
+    "Rule",
+    "ScenarioSpec",
+    "decode_manifest",
+    "is_guard_manifest",
+    "listed_manifests",
+]
 
 _VERSION = 1
 
@@ -90,6 +100,15 @@ def is_guard_manifest(data: bytes) -> bool:
     """Whether this manifest asks for a guard test and not for scenarios."""
     value = _load(data, "")
     return value.get("kind") == "guard"
+
+
+def listed_manifests(data: bytes, file: str = "") -> list[str] | None:
+    """The rlocation paths in the manifest of a refresh; None for a manifest that holds scenarios itself."""
+    fields = _load(data, file)
+    if fields.get("kind") != "refresh":
+        return None
+    paths: list[str] = _Reader(file).get(fields, "$", "manifests", list)
+    return paths
 
 
 def decode_manifest(data: bytes, file: str = "") -> Manifest:

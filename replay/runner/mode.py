@@ -13,7 +13,7 @@ from replay.runner.ending import Ending, compare, write_expected
 from replay.runner.result import Case
 from replay.runner.seam import Seam, SeamOrder, from_script
 
-__all__ = ["MODES", "REFRESH", "REPLAY", "Mode"]
+__all__ = ["REFRESH", "REPLAY", "Mode"]
 
 
 class Mode(NamedTuple):
@@ -26,5 +26,3 @@ class Mode(NamedTuple):
 
 REPLAY = Mode("replay", model=from_script, finish=compare)
 REFRESH = Mode("refresh", model=from_script, finish=write_expected)
-
-MODES = {mode.name: mode for mode in (REPLAY, REFRESH)}

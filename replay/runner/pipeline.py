@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from replay.acp import Driver, Tables
-from replay.errors import AgentError, DivergenceError, ReplayError, UsageError
+from replay.errors import AgentError, DivergenceError, FixtureError, Location, ReplayError, UsageError
 from replay.runner.artefacts import write_artefacts, write_result
 from replay.runner.client_host import SandboxHost
 from replay.runner.conversation import Conversation, Limits, Stopped
@@ -30,7 +30,7 @@ from replay.runner.seed import seed_workspace
 from replay.runner.session_tail import SessionTail, collect_logs
 from replay.runner.terminal import Terminals
 from replay.runner.workspace import expected_workspace, workspace_values
-from replay.scenario.layout import SEED
+from replay.scenario.layout import OVERRIDE, SEED
 from replay.scenario.load import Scenario, ScenarioFiles, load_scenario
 from replay.session import MAX_FILE_BYTES, SessionLog, decompress
 
@@ -95,6 +95,13 @@ class _Run:
 
     def go(self) -> None:
         scenario = load_scenario(self._files())
+        if self.spec.declares_override and scenario.override is None:
+            # Else the run would pass for another script than the one that the suite speaks of.
+            raise FixtureError(
+                "is missing, though the suite declares it in overrides",
+                Location(f"{self._directory}/{OVERRIDE}"),
+                f'restore it, or take "{self.spec.name}" out of overrides',
+            )
         self._mark()
         sandbox = self._prepare(scenario)
         seam = self.mode.model(
@@ -169,7 +176,9 @@ class _Run:
         try:
             conversation.play()
         except Stopped:
-            self.error = AgentError("SIGTERM ended the run before it was over: the test's time is up")
+            self.error = AgentError(
+                "SIGTERM or SIGINT ended the run before it was over: someone stopped it, or a test's time is up"
+            )
         except ReplayError as error:
             self.error = error
         return driver
@@ -197,7 +206,7 @@ class _Run:
             return Limits(options.wait_seconds, options.exit_seconds, now + 86400.0)
         # Leave time to end the agent, compare and write: a margin, at most two fifths of what there is.
         left = max(0.0, end - now)
-        budget = max(left - _MARGIN_SECONDS, left * _LEAST_BUDGET)
+        budget = round(max(left - _MARGIN_SECONDS, left * _LEAST_BUDGET), 1)
         return Limits(min(options.wait_seconds, budget), options.exit_seconds, now + budget)
 
     def _judge(self, scenario: Scenario, sandbox: Sandbox, seam: Seam, driver: Driver) -> None:

@@ -5,10 +5,11 @@ The only place besides cli/main that renders an error. The first line stands alo
 
 from collections.abc import Iterator, Sequence
 
-from replay.errors import AgentError
-from replay.runner.result import Result
+from replay.errors import AgentError, counted
+from replay.runner.result import WRITTEN, Result
+from replay.scenario.advice import refresh_command
 
-__all__ = ["render_console", "render_summary"]
+__all__ = ["render_console", "render_refresh", "render_refresh_summary", "render_summary"]
 
 _MAX_DIFF_LINES = 40
 _MAX_OTHER_CASES = 6
@@ -20,7 +21,9 @@ def render_console(result: Result, outputs: str) -> str:
     `outputs` says where the artefacts lie, empty when there are none.
     """
     if result.exit_code == 0:
-        lines = [f"{result.scenario}: passed ({len(result.cases)} surfaces, {result.timing.total:.0f} ms)"]
+        lines = [
+            f"{result.scenario}: passed ({counted(len(result.cases), 'surface')}, {result.timing.total:.0f} ms)"
+        ]
         lines.extend(f"  {case.message}" for case in result.cases if case.message)
     else:
         lines = [result.first_line, *_body(result)]
@@ -36,6 +39,32 @@ def render_summary(results: Sequence[Result]) -> str:
     return f"{line}; failed: {', '.join(failed)}\n" if failed else f"{line}\n"
 
 
+def render_refresh(result: Result, outputs: str) -> str:
+    """The report on one refresh: a line with the files that changed, or why nothing was written."""
+    if result.exit_code:
+        return render_console(result, outputs)
+    written = [case.message for case in result.cases if case.verdict == WRITTEN]
+    lines = [f"{result.scenario}: {', '.join(written) or 'unchanged'}"]
+    lines.extend(f"  warning: {warning}" for warning in result.warnings)
+    return "\n".join(lines) + "\n"
+
+
+def render_refresh_summary(results: Sequence[Result], left: int) -> str:
+    """One closing line over several refreshes, with the names of those that wrote nothing because they failed.
+
+    left: how many were not run because the command was stopped.
+    """
+    failed = [result.scenario for result in results if result.exit_code]
+    written = sum(
+        not result.exit_code and any(case.verdict == WRITTEN for case in result.cases) for result in results
+    )
+    unchanged = len(results) - written - len(failed)
+    line = f"{counted(len(results) + left, 'scenario')}: {written} written, {unchanged} unchanged"
+    if left:
+        line += f", {left} not run"
+    return f"{line}, {len(failed)} failed: {', '.join(failed)}\n" if failed else f"{line}\n"
+
+
 def reproduce_command(result: Result) -> str:
     """The command that runs this scenario again where one can watch it."""
     return f"bazel test {result.label or result.scenario} --test_output=streamed"
@@ -43,7 +72,7 @@ def reproduce_command(result: Result) -> str:
 
 def accept_command(result: Result) -> str:
     """The command that takes the new behaviour for right."""
-    return f"bazel run //:refresh -- {result.scenario}"
+    return refresh_command(result.scenario)
 
 
 def _body(result: Result) -> Iterator[str]:
@@ -78,5 +107,7 @@ def _where_to_look(result: Result, outputs: str) -> Iterator[str]:
             for index, line in enumerate(result.error.fix.splitlines())
         )
     yield f"  reproduce: {reproduce_command(result)}"
-    if result.failed_cases and result.error is None and not result.fault:
+    surfaces = [case.surface for case in result.failed_cases]
+    # A refresh replays the recording too: it cannot accept calls that the recording holds and the agent does not make.
+    if surfaces and "consumption" not in surfaces and result.error is None and not result.fault:
         yield f"  accept: {accept_command(result)}"

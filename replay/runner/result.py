@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from replay.errors import AgentError, ReplayError
+from replay.errors import AgentError, DivergenceError, ReplayError
 
 __all__ = ["FAILED", "PASSED", "UNKNOWN", "WRITTEN", "AgentFacts", "Case", "Result", "Timing", "worst"]
 
@@ -87,6 +87,8 @@ class Result(NamedTuple):
             return f"{self.scenario}: the runner itself failed: {self.fault.strip().splitlines()[-1]}"
         if self.error is not None:
             # What is wrong in a file leads with the file; what an agent did leads with the scenario.
+            if isinstance(self.error, DivergenceError):
+                return f"{self.scenario}: {self.error}"
             where = "" if isinstance(self.error, AgentError) else str(self.error.where)
             return f"{where or self.scenario}: {self.error.what}"
         failed = self.failed_cases

@@ -9,7 +9,7 @@ import os
 
 from replay.errors import UsageError
 
-__all__ = ["Runfiles"]
+__all__ = ["Runfiles", "runfiles_directory"]
 
 
 class Runfiles:
@@ -57,6 +57,14 @@ class Runfiles:
             head, _, step = head.rpartition("/")
             tail = f"{step}/{tail}"
         return ""
+
+
+def runfiles_directory(said: str, program: str) -> str:
+    """The absolute runfiles tree: what Bazel `said`, else the one that the file `program` lies in; "" for none."""
+    if said:
+        return os.path.abspath(said)
+    head, found, _ = os.path.abspath(program).partition(".runfiles/")
+    return head + ".runfiles" if found else ""
 
 
 def _entry(line: str) -> tuple[str, str]:

@@ -65,9 +65,9 @@ class Sandbox(NamedTuple):
         return environment
 
     def spellings(self) -> list[tuple[str, list[str]]]:
-        """Placeholder and every way that a run may write the path, for the normaliser."""
+        """Placeholder and path, for the normaliser, which knows in how many ways one is written."""
         return [
-            (name, _aliases(path))
+            (name, [path])
             for name, path in (
                 ("{{cwd}}", self.cwd),
                 ("{{spill}}", self.spill),
@@ -159,13 +159,3 @@ def _claim_short(long_root: str) -> str:
     path = f"{long_root}/short"
     os.mkdir(path, 0o700)
     return path
-
-
-def _aliases(path: str) -> list[str]:
-    """Spellings of one absolute path: macOS shows /private/tmp as /tmp and the other way round."""
-    spellings = [path]
-    if path.startswith("/private/"):
-        spellings.append(path.removeprefix("/private"))
-    elif path.startswith(("/tmp/", "/var/")):
-        spellings.append(f"/private{path}")
-    return spellings

@@ -17,9 +17,11 @@ import orjson
 from replay.errors import FixtureError, Location, ReplayError
 from replay.runner.manifest import AgentSpec, Options
 from replay.runner.sandbox import Sandbox
+from replay.scenario.advice import make_by_hand
 from replay.scenario.layout import OVERRIDE, log_name
 from replay.scenario.load import Scenario
 from replay.script import check_consumption, check_lanes, journalled_divergence
+from replay.surface.paths import slug
 
 if TYPE_CHECKING:
     from replay.models.gateway import Gateway
@@ -66,7 +68,7 @@ def from_script(order: SeamOrder) -> Seam:
         raise FixtureError(
             "missing: there is nothing to replay",
             Location(f"{order.directory}/{log_name(0)}"),
-            fix=f"bazel run //:record -- {scenario.name}",
+            fix=make_by_hand(scenario.name),
         )
     check_lanes(scenario.lanes)
     files = render_recording(scenario, order.sandbox.values())
@@ -81,12 +83,15 @@ def render_recording(scenario: Scenario, values: Mapping[str, str]) -> dict[str,
 
 
 def render(data: bytes, values: Mapping[str, str]) -> bytes:
-    """`data` with {{name}} of each value put in; other placeholders stay."""
+    """`data` with {{name}} and {{name:slug}} of each value put in; other placeholders stay."""
     if b"{{" not in data:
         return data
     for name, value in values.items():
         # Inside JSON, and inside JSON in a string, a path of ordinary characters stands for itself.
         data = data.replace(b"{{" + name.encode() + b"}}", value.encode())
+    if b":slug}}" in data:
+        for name, value in values.items():
+            data = data.replace(b"{{" + name.encode() + b":slug}}", slug(value).encode())
     return data
 
 

@@ -131,7 +131,7 @@ def collect_logs(
         except FixtureError as error:
             if salvage:
                 continue
-            raise AgentError(f"the agent's session log {name} cannot be read: {error.what}") from None
+            raise AgentError(f"the agent's session log cannot be read: {error.at(name)}") from None
     return order_logs(logs)
 
 

@@ -12,6 +12,7 @@ import orjson
 from replay.acp import parse_script
 from replay.errors import FixtureError, Location
 from replay.scenario import layout
+from replay.scenario.advice import BY_HAND, refresh_command
 from replay.scenario.document import document_problem
 from replay.scenario.finding import Finding, Rule, finding
 from replay.scenario.lines import at_line
@@ -51,7 +52,7 @@ def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspe
     for file, data in files.items():
         if not layout.is_fixture_file(file) or file.startswith((layout.WORKSPACE, layout.EXPECTED_WORKSPACE)):
             continue
-        problem = _check_text(data, f"{place}/{file}", _refresh(name))
+        problem = _check_text(data, f"{place}/{file}", refresh_command(name))
         findings.extend(problem)
         if not any(found.rule is Rule.BROKEN for found in problem):
             sound[file] = data
@@ -63,10 +64,6 @@ def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspe
     logs, lanes = _check_recording(name, files, sound, place, findings)
     findings.extend(_check_secrets(files, place))
     return Inspection(findings, logs, lanes, layout.OVERRIDE in files)
-
-
-def _refresh(name: str) -> str:
-    return f"bazel run //:refresh -- {name}"
 
 
 # -- text -----------------------------------------------------------------------------------------------------
@@ -182,10 +179,10 @@ def _check_canonical(data: bytes, written: list[bytes], file: str, name: str) ->
     for number, line in enumerate(written, start=1):
         if number > len(lines) or lines[number - 1] != line:
             what = "is not in canonical form (compact JSON in one line, runs of three or more deltas packed)"
-            return [finding(Rule.NOT_CANONICAL, what, file, number, fix=_refresh(name))]
+            return [finding(Rule.NOT_CANONICAL, what, file, number, fix=refresh_command(name))]
     if not data.endswith(b"\n"):
         what = "the last line does not end with LF"
-        return [finding(Rule.NOT_CANONICAL, what, file, len(written), fix=_refresh(name))]
+        return [finding(Rule.NOT_CANONICAL, what, file, len(written), fix=refresh_command(name))]
     return []
 
 
@@ -247,7 +244,7 @@ def _check_log(log: SessionLog, data: bytes, name: str) -> list[Finding]:
                 f'holds "{held[0]}", which a fixture omits: one inserted event would change every later line'
             )
             found.append(
-                finding(Rule.NOT_CANONICAL, what, log.file, row.line, f"$.{held[0]}", _refresh(name))
+                finding(Rule.NOT_CANONICAL, what, log.file, row.line, f"$.{held[0]}", refresh_command(name))
             )
             break
     return found
@@ -265,7 +262,9 @@ def _check_family(logs: list[SessionLog]) -> list[Finding]:
             else:
                 what = f"the parent {parent!r} is the session of no log here"
             found.append(
-                finding(Rule.BROKEN, what, log.file, 1, "$.parentSession", "record the scenario again")
+                finding(
+                    Rule.BROKEN, what, log.file, 1, "$.parentSession", f"make the recording again ({BY_HAND})"
+                )
             )
     return found
 

@@ -4,17 +4,20 @@ Pure: a listing and bytes in, findings out. It sees what no single test sees: fi
 that a nested package hides, declarations that nothing answers, one text pinned twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from replay.errors import FixtureError, UsageError
 from replay.scenario import layout
+from replay.scenario.advice import make_by_hand, refresh_command
 from replay.scenario.content import inspect_scenario
 from replay.scenario.finding import Finding, Rule, finding
 from replay.scenario.tree import Tree
 from replay.scenario.write_back import ASIDE
+from replay.session import Row, SessionLog
+from replay.surface.pins import header_class
 
-__all__ = ["check_tree", "find_in_tree", "find_outside_scenarios"]
+__all__ = ["check_tree", "find_in_tree", "find_outside_scenarios", "find_unpinned"]
 
 _PACKAGE_FILES: Final = frozenset(("BUILD", "BUILD.bazel", ".gitattributes", ".gitignore"))
 _PACKAGE_ENDINGS: Final = (".bzl", ".md", ".yaml", ".yml", ".toml", ".py")
@@ -35,10 +38,14 @@ def check_tree(tree: Tree) -> list[FixtureError]:
 def find_in_tree(tree: Tree) -> list[Finding]:
     """Findings of the whole tree, sorted by file and line."""
     found = [*find_outside_scenarios(tree)]
+    logs: dict[str, Sequence[SessionLog]] = {}
     for name in tree.scenarios:
         files = tree.scenario_files(name)
         if files:
-            found.extend(inspect_scenario(name, files, tree.place(name)).findings)
+            inspection = inspect_scenario(name, files, tree.place(name))
+            found.extend(inspection.findings)
+            logs[name] = inspection.logs
+    found.extend(find_unpinned(tree, logs))
     return sorted(found, key=lambda item: (item.error.where.file, item.error.where.line))
 
 
@@ -152,7 +159,7 @@ def _stray_in_scenario(tree: Tree, scenario: str, rest: str, named: set[str]) ->
                 Rule.STRAY,
                 what,
                 tree.place(f"{scenario}/{ASIDE}/"),
-                fix=f"bazel run //:refresh -- {scenario}",
+                fix=refresh_command(scenario),
             )
     elif slash:
         if f"{scenario}/{directory}" not in named:
@@ -182,8 +189,8 @@ def _missing(tree: Tree, name: str) -> Iterator[Finding]:
         return
     for file, fix in (
         (layout.INPUT, "write what the driver plays, or delete the directory"),
-        (layout.log_name(0), f"bazel run //:record -- {name}"),
-        (layout.STDOUT, f"bazel run //:refresh -- {name}"),
+        (layout.log_name(0), make_by_hand(name)),
+        (layout.STDOUT, refresh_command(name)),
     ):
         if file not in present:
             yield finding(Rule.MISSING, "is missing", tree.place(f"{name}/{file}"), fix=fix)
@@ -240,3 +247,41 @@ def _duplicate_pins(tree: Tree) -> Iterator[Finding]:
                     tree.place(f"{name}/{file}"),
                     fix=f'take "{name}" out of pins of {tree.suite} and delete the file',
                 )
+
+
+def find_unpinned(tree: Tree, logs: Mapping[str, Sequence[SessionLog]]) -> Iterator[Finding]:
+    """Header classes whose prompt and tools no scenario pins, in a suite that pins any: texts that nothing compares.
+
+    logs: those of each scenario that could be read. Only a parent's first header counts, since a pin compares that
+    one. One class may have several pins, as its configuration does not say which tools a deployment offers.
+    """
+    if not tree.pins:
+        return
+    headers = {
+        name: header for name in tree.scenarios if (header := _pinnable(logs.get(name, ()))) is not None
+    }
+    pinned = {header_class([row.fields]) for name, row in headers.items() if name in tree.pins}
+    for name, row in headers.items():
+        known = header_class([row.fields])
+        if known not in pinned:
+            pinned.add(known)
+            yield finding(
+                Rule.MISSING,
+                f"the prompt and the tools of this header are compared nowhere: no scenario of its class {known} pins them",
+                tree.place(f"{name}/{layout.log_name(0)}"),
+                row.line,
+                "$.data.header",
+                f'add "{name}" to pins of {tree.suite}, then {refresh_command(name)}',
+            )
+
+
+def _pinnable(logs: Sequence[SessionLog]) -> Row | None:
+    """The first request header of a scenario's parent log, if there is a text in it to pin."""
+    if not logs or not logs[0].file.endswith(f"/{layout.log_name(0)}"):
+        return None
+    row = next((row for row in logs[0].rows if row.type == "request/header"), None)
+    header = row.data.get("header") if row is not None else None
+    if not isinstance(header, dict):
+        return None
+    has_text = any(header.get(key) is not None for key in ("system", "tools"))
+    return row if has_text else None

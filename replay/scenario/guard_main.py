@@ -8,14 +8,17 @@ import os
 import sys
 from pathlib import Path
 
-from replay.errors import ReplayError, UsageError
+from replay.errors import ReplayError, UsageError, counted
 from replay.runner.bazel_test import begin, end
 from replay.runner.environment import Environment, read_environment
 from replay.runner.runfiles import Runfiles
+from replay.scenario.advice import BY_HAND
 from replay.scenario.guard import check_tree
 from replay.scenario.tree import tree_of_manifest
 
 __all__ = ["main"]
+
+_FIX = f"restore the file with git, or make the recording again ({BY_HAND})"
 
 
 def main() -> int:
@@ -27,9 +30,8 @@ def main() -> int:
     except ReplayError as refusal:
         errors = [refusal]
     for error in errors:
-        print(error)
-        if error.fix:
-            print(f"    fix: {error.fix}")
+        error.fix = error.fix or _FIX
+        print(error.explained())
     end(environment)
     return errors[0].exit_code if errors else 0
 
@@ -45,7 +47,8 @@ def _check(environment: Environment) -> list[ReplayError]:
     tree = tree_of_manifest(read(environment.manifest), read)
     errors = check_tree(tree)
     if not errors:
-        print(f"{tree.suite}: {len(tree.scenarios)} scenarios are sound")
+        verb = "is" if len(tree.scenarios) == 1 else "are"
+        print(f"{tree.suite}: {counted(len(tree.scenarios), 'scenario')} {verb} sound")
     return [*errors]
 
 

@@ -77,5 +77,7 @@ def nearest_name(name: str) -> str:
     from difflib import get_close_matches  # only on the way to an error
 
     base = name.rpartition("/")[2]
+    if base == "session.0.jsonl":
+        return log_name(0)
     found = get_close_matches(base, [*sorted(_SINGLE), "session.jsonl", "session.1.jsonl"], 1, 0.8)
     return found[0] if found else ""

@@ -12,10 +12,10 @@ after a crash see files of one state only once `recover` ran, and the guard name
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -25,34 +25,47 @@ from replay.scenario.layout import children_of, is_fixture_file, log_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ASIDE", "recover", "write_back"]
+__all__ = ["ASIDE", "Change", "recover", "write_back"]
 
 ASIDE: Final = ".replay-write-back"
 _COMMIT: Final = "commit"
 _NEW: Final = "new"
 
 
-def write_back(directory: str, files: Mapping[str, bytes]) -> list[str]:
-    """Make `files` (name relative to `directory` -> content) the scenario's; returns what changed, sorted.
+class Change(NamedTuple):
+    """One file before and after; None where there was or is none."""
 
-    A file whose content is unchanged is not touched. If `files` holds any session log, logs of children that are not
-    among them are deleted. Raises UsageError when the directory cannot be written; then nothing has changed.
+    name: str
+    before: bytes | None
+    after: bytes | None
+
+
+def write_back(directory: str, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Change]:
+    """Make `files` (name relative to `directory` -> content) the scenario's; returns what changed, sorted by name.
+
+    A file whose content is unchanged is not touched. The files `stale` are deleted, and if `files` holds any session
+    log, logs of children that are not among them. Raises UsageError when the directory cannot be written; then
+    nothing has changed.
     """
-    for name in files:
+    stale = list(stale)
+    for name in [*files, *stale]:
         if not is_fixture_file(name) or ".." in name.split("/"):
             raise ReplayError(f"refuses to write {name!r}, which is no file of a fixture")
     root = Path(directory)
     recover(directory)
-    changed = sorted(name for name, data in files.items() if _read(root / name) != data)
-    stale = _stale_children(root, files)
-    if not changed and not stale:
+    stale += _stale_children(root, files)
+    changes = [Change(name, _read(root / name), data) for name, data in files.items()]
+    changes += [Change(name, _read(root / name), None) for name in stale]
+    changes = sorted(change for change in changes if change.before != change.after)
+    if not changes:
         return []
+    changed = [change.name for change in changes if change.after is not None]
     aside = root / ASIDE
     try:
         with _explained(root, "the fixture is as it was; make room or fix the permissions"):
             for name in changed:
                 _write(aside / _NEW / name, files[name])
-            _write_journal(aside, changed, stale)
+            _write_journal(aside, changed, [change.name for change in changes if change.after is None])
     except BaseException:
         # Whatever ends it here, a full disk or a Ctrl-C: without its journal the aside directory means nothing.
         if not (aside / _COMMIT).exists():
@@ -63,7 +76,7 @@ def write_back(directory: str, files: Mapping[str, bytes]) -> list[str]:
     except KeyboardInterrupt:
         _complete(root)
         raise
-    return sorted([*changed, *stale])
+    return changes
 
 
 def recover(directory: str) -> bool:
@@ -92,6 +105,7 @@ def _complete(root: Path) -> None:
         touched = {root, *_move_new(root, journal["write"])}
         for name in journal["delete"]:
             (root / name).unlink(missing_ok=True)
+        touched.update(_prune(root, (root / name).parent) for name in journal["delete"])
         for directory in sorted(touched):
             _sync_directory(directory)
         # The journal goes last but for the directory: without it the rest means nothing.
@@ -108,6 +122,19 @@ def _move_new(root: Path, names: list[str]) -> Iterator[Path]:
             target.parent.mkdir(parents=True, exist_ok=True)
             source.replace(target)
         yield target.parent
+
+
+def _prune(root: Path, directory: Path) -> Path:
+    """Remove `directory` and what is above it where a deletion left them empty; the first that stays."""
+    while directory != root:
+        try:
+            directory.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            break
+        directory = directory.parent
+    return directory
 
 
 def _stale_children(root: Path, files: Mapping[str, bytes]) -> list[str]:

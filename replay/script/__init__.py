@@ -7,7 +7,6 @@ from replay.script.consumption import check_consumption, journalled_divergence
 from replay.script.derive import check_blocks, derive_lanes
 from replay.script.entry import Call, Chunks, Entry, Hang, Lane, Span, Throw, Unfinished, nth
 from replay.script.override import Override, Patch, apply_override, parse_override
-from replay.script.pattern import Pattern, PatternError, parse_pattern
 from replay.script.player import Player, Served, check_lanes
 from replay.script.request import ModelRequest
 
@@ -20,8 +19,6 @@ __all__ = [
     "ModelRequest",
     "Override",
     "Patch",
-    "Pattern",
-    "PatternError",
     "Player",
     "Served",
     "Span",
@@ -35,5 +32,4 @@ __all__ = [
     "journalled_divergence",
     "nth",
     "parse_override",
-    "parse_pattern",
 ]

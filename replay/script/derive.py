@@ -226,4 +226,5 @@ def _check_block_end(block: dict[str, Any], kind: str | None, said: str, index: 
             f"contradicts the deltas of block {index} from the {nth(at + 1)} character: "
             f"{shown(block[field][at : at + 40])}, the deltas say {shown(said[at : at + 40])}"
         )
-        raise FixtureError(what, where._replace(path=f"{where.path}.block.{field}"))
+        fix = "record the scenario again, or make the block and its deltas say the same"
+        raise FixtureError(what, where._replace(path=f"{where.path}.block.{field}"), fix)

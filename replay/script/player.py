@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Player", "Served", "check_lanes"]
 
-_RECORD = "if the new behaviour is right, record the scenario again"
+_RECORD = (
+    'if the new behaviour is right, make the recording again (README of agent_replay, "Making a fixture")'
+)
 _ARRIVAL = "make what the lanes are told differ, or let the scenario allow the order of arrival"
 
 

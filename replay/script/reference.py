@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from replay.errors import DivergenceError, FixtureError, Location
+from replay.pattern import Pattern, PatternError, parse_pattern
 from replay.script.entry import Call, Entry, Lane, Span, Throw
-from replay.script.pattern import Pattern, PatternError, parse_pattern
 from replay.session import json_path, shown
 
 if TYPE_CHECKING:

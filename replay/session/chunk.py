@@ -105,17 +105,18 @@ def packed_complaint(kind: str, data: dict[str, Any]) -> Complaint | None:
 
     Unknown keys are refused here, because unpacking could not keep them.
     """
-    if not data.keys() <= _PACKED_KEYS[kind]:
-        extra = sorted(data.keys() - _PACKED_KEYS[kind])[0]
+    # All keys but name are needed, so one too many is one that is unknown.
+    if len(data) > (5 if kind != "tool-call-chunks" else 6 + ("name" in data)):
+        extra = min(data.keys() - _PACKED_KEYS[kind])
         return "", f"a {kind} row has no field {shown(extra)}"
     index = data.get("index")
     if type(index) is not int or index < 0:
         return ".index", f"{_WHOLE}, not {shown(index)}"
     field = "args" if kind == "tool-call-chunks" else "texts"
     pieces, gaps = data.get(field), data.get("dt")
-    if type(pieces) is not list or not pieces or set(map(type, pieces)) != _ONLY_STR:
+    if type(pieces) is not list or not pieces or not _ONLY_STR.issuperset(map(type, pieces)):
         return f".{field}", f"must be a list of one or more strings, not {shown(pieces)}"
-    if type(gaps) is not list or not set(map(type, gaps)) <= _ONLY_INT:
+    if type(gaps) is not list or not _ONLY_INT.issuperset(map(type, gaps)):
         return ".dt", f"must be a list of whole milliseconds, not {shown(gaps)}"
     if len(gaps) != len(pieces) - 1:
         return ".dt", f"has {len(gaps)} entries for {len(pieces)} {field}, must have {len(pieces) - 1}"

@@ -68,7 +68,8 @@ def read_log(data: bytes, file: str, *, strict: bool = False) -> SessionLog:
     """
     lines, is_cut = _split(data, file)
     try:
-        _check_size(lines[0], file, 1)
+        _check_lengths(lines, file)
+        _check_nesting(lines[0], file, 1)
         header = _read_header(orjson.loads(lines[0]), file)
         stream: list[StreamEvent] = []
         _read_rows(lines, file, stream)
@@ -115,8 +116,8 @@ def _read_rows(lines: list[bytes], file: str, stream: list[StreamEvent]) -> None
     try:
         for raw in lines[1:]:
             number += 1
-            if len(raw) > _SURELY_SHALLOW:
-                _check_size(raw, file, number)
+            if len(raw) > _SURELY_SHALLOW and raw.count(b"[") + raw.count(b"{") > MAX_NESTING:
+                _check_nesting(raw, file, number)
             row = loads(raw)
             kind = row["type"]
             data = row["data"]
@@ -128,12 +129,16 @@ def _read_rows(lines: list[bytes], file: str, stream: list[StreamEvent]) -> None
                     raise TypeError
                 continue
             is_in_step, fields = shape
-            # A small int is one object, so "the same as in the row before" needs no look at its type.
-            if is_in_step and (data["turn"] is not turn or data["step"] is not step):
-                _check_fields(data, _STEP, file, number)
-                turn, step = data["turn"], data["step"]
-                started = blocks.setdefault((turn, step), set())
-                is_streaming = False
+            if is_in_step:
+                at_turn, at_step = data["turn"], data["step"]
+                # True and 1.0 equal 1, so equal is not enough; a small int is one object, which is.
+                if at_step is not step or at_turn != turn or type(at_turn) is not int:
+                    if type(at_turn) is not int or type(at_step) is not int or at_turn < 0 or at_step < 0:
+                        _check_fields(data, _STEP, file, number)
+                    if at_step != step or at_turn != turn:
+                        started = blocks.setdefault((at_turn, at_step), set())
+                        is_streaming = False
+                    turn, step = at_turn, at_step
             if fields is _CHUNK:
                 chunk = data["chunk"]
                 complaint = chunk_complaint(chunk)
@@ -148,25 +153,31 @@ def _read_rows(lines: list[bytes], file: str, stream: list[StreamEvent]) -> None
                     _check_packed_row(row, kind, file, number)
                 chunk = data
             else:
-                if fields:
-                    _check_fields(data, fields, file, number)
+                for name, wanted in fields.items():
+                    value = data.get(name)
+                    if type(value) is not wanted or (type(value) is int and value < 0):
+                        _check_fields(data, fields, file, number)
                 if kind == "call/end":
                     _check_outcome(data["outcome"], file, number)
                 if kind in _STREAMED:
-                    append((number, kind, data.get("turn", -1), data.get("step", -1), data.get("call", -1)))
+                    if is_in_step:
+                        append((number, kind, turn, step, data.get("call", -1)))
+                    else:
+                        append((number, kind, data.get("turn", -1), data.get("step", -1), -1))
                     # What the user says may arrive in the middle of a stream.
                     is_streaming = is_streaming and kind == "user/message"
                 elif kind == "session":
                     raise FixtureError("is a second header", Location(file, number, "$.type"))
                 continue
-            if kind == "block-start" and chunk["index"] in started:
-                is_streaming = False
+            if kind == "block-start":
+                index = chunk["index"]
+                if index in started:
+                    is_streaming = False
+                started.add(index)
             if not is_streaming:
                 append((number, "chunks", turn, step, -1))
                 is_streaming = True
-            if kind == "block-start":
-                started.add(chunk["index"])
-            elif kind == "finish":
+            if kind == "finish":
                 append((number, kind, turn, step, -1))
                 started.clear()
                 is_streaming = False
@@ -179,10 +190,16 @@ def _read_rows(lines: list[bytes], file: str, stream: list[StreamEvent]) -> None
         raise
 
 
-def _check_size(raw: bytes, file: str, line: int) -> None:
-    if len(raw) > MAX_LINE_BYTES:
-        what = f"the line has {len(raw)} bytes, a line may have {MAX_LINE_BYTES}"
-        raise FixtureError(what, Location(file, line))
+def _check_lengths(lines: list[bytes], file: str) -> None:
+    if max(map(len, lines)) <= MAX_LINE_BYTES:
+        return
+    for line, raw in enumerate(lines, 1):
+        if len(raw) > MAX_LINE_BYTES:
+            what = f"the line has {len(raw)} bytes, a line may have {MAX_LINE_BYTES}"
+            raise FixtureError(what, Location(file, line))
+
+
+def _check_nesting(raw: bytes, file: str, line: int) -> None:
     if is_too_deep(raw):
         raise FixtureError(f"nests deeper than {MAX_NESTING} levels", Location(file, line))
 
@@ -207,7 +224,7 @@ def _explain_row(row: Any, file: str, line: int) -> None:
 def _check_fields(data: dict[str, Any], fields: dict[str, type], file: str, line: int) -> None:
     for name, wanted in fields.items():
         value: Any = data.get(name)
-        if not _is_a(value, wanted):
+        if type(value) is not wanted or (type(value) is int and value < 0):
             what = f"{_NAMES[wanted]}, not {shown(value)}"
             raise FixtureError(what, Location(file, line, f"$.data.{name}"))
 

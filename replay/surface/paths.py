@@ -12,7 +12,7 @@ import orjson
 
 from replay.surface.names import Match
 
-__all__ = ["PathTable", "path_spellings", "slug_spellings"]
+__all__ = ["PathTable", "path_spellings", "slug", "slug_spellings"]
 
 _ALIASED = ("/tmp", "/var", "/etc")
 _SLUG_MIN_LENGTH = 8
@@ -43,13 +43,15 @@ def slug_spellings(path: str) -> list[str]:
         return []
     found: dict[str, None] = {}
     for alias in _aliases(path):
-        for slug in (
-            alias.replace("/", "-"),
-            "".join(char if char.isalnum() and char.isascii() else "-" for char in alias),
-        ):
-            found[slug] = None
-            found[slug[1:]] = None
+        for spelling in (alias.replace("/", "-"), slug(alias)):
+            found[spelling] = None
+            found[spelling[1:]] = None
     return list(found)
+
+
+def slug(path: str) -> str:
+    """The slug of a path that agents most often write: what stands for {{cwd:slug}} in a live run."""
+    return "".join(char if char.isalnum() and char.isascii() else "-" for char in path)
 
 
 def _aliases(path: str) -> list[str]:

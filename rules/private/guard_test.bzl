@@ -1,6 +1,6 @@
 """fixture_guard_test: every file below the package is one that some scenario claims, and is well formed."""
 
-load(":launch.bzl", "label_text", "launch", "rlocation_path")
+load(":launch.bzl", "label_text", "launch", "refuse_flaky", "rlocation_path", "write_manifest")
 load(":layout.bzl", "can_be_label", "package_files", "package_tree", "scenario_names")
 load(":replay_test.bzl", "with_tag")
 
@@ -36,11 +36,12 @@ _ATTRS = {
 }
 
 def _fixture_guard_test_impl(ctx):
+    refuse_flaky(ctx)
     files = {}
     for target in ctx.attr.srcs:
         for file in target[DefaultInfo].files.to_list():
             files[target.label.name] = rlocation_path(ctx, file)
-    manifest = {
+    manifest = write_manifest(ctx, {
         "version": 1,
         "kind": "guard",
         "package": ctx.label.package,
@@ -52,8 +53,8 @@ def _fixture_guard_test_impl(ctx):
         "tree": ctx.attr.tree,
         "subpackages": ctx.attr.subpackages,
         "files": files,
-    }
-    return launch(ctx, ctx.attr._guard, manifest, ctx.files.srcs, []) + [
+    })
+    return launch(ctx, ctx.attr._guard, manifest, ctx.runfiles(files = ctx.files.srcs)) + [
         coverage_common.instrumented_files_info(ctx),
     ]
 

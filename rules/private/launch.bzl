@@ -1,8 +1,8 @@
-"""How a manifest becomes a test: the shared program under the test's name, and the manifest in its environment.
+"""How a manifest becomes a target: the shared program under the target's name, and the manifest in its environment.
 
-The test executable is a symlink to the program, so there is no shell between Bazel and Python. The start-up script of
+The executable is a symlink to the program, so there is no shell between Bazel and Python. The start-up script of
 a py_binary looks for its files in RUNFILES_DIR, in "<argv[0]>.runfiles", or in the ".runfiles" directory around argv[0],
-all before it follows the link. Each of them is this test's own tree, under `bazel test` and `bazel run` alike, and it
+all before it follows the link. Each of them is the target's own tree, under `bazel test` and `bazel run` alike, and it
 holds the program's runfiles as well. A worker elsewhere may get a copy instead of a link: that changes nothing.
 """
 
@@ -32,36 +32,50 @@ def label_text(label):
     text = str(label)
     return text[len("@@"):] if text.startswith("@@//") else text
 
-def launch(ctx, program, manifest, files, runfiles):
-    """The providers of a test that runs `program` over `manifest`.
+def write_manifest(ctx, manifest):
+    """The file `<target>.manifest.json`.
 
     Args:
-      ctx: the rule context of a test rule.
+      ctx: the rule context.
+      manifest: a dict.
+
+    Returns:
+      a File.
+    """
+    file = ctx.actions.declare_file(ctx.label.name + ".manifest.json")
+    ctx.actions.write(file, json.encode(manifest) + "\n")
+    return file
+
+def refuse_flaky(ctx):
+    """Fails for a test that says it is flaky."""
+    if ctx.attr.flaky:
+        fail(("{}: attribute \"flaky\" is True, but a replay has no chance in it to be flaky about; remove it, and " +
+              "declare what varies with rules = [replay_rule(…)]").format(label_text(ctx.label)))
+
+def launch(ctx, program, manifest, runfiles):
+    """The providers of a target that runs `program` over `manifest`.
+
+    Args:
+      ctx: the rule context of a test or of another executable rule.
       program: the target of the shared program (an executable).
-      manifest: a dict, written as JSON beside the test.
-      files: Files that the manifest names.
-      runfiles: runfiles objects to merge besides the program's own.
+      manifest: a File, made by write_manifest.
+      runfiles: what the program needs besides its own and the manifest.
 
     Returns:
       a list with DefaultInfo, RunEnvironmentInfo and the output group "manifest".
     """
-    if ctx.attr.flaky:
-        fail(("{}: attribute \"flaky\" is True, but a replay has no chance in it to be flaky about; remove it, and " +
-              "declare what varies with rules = [replay_rule(…)]").format(label_text(ctx.label)))
-    manifest_file = ctx.actions.declare_file(ctx.label.name + ".manifest.json")
-    ctx.actions.write(manifest_file, json.encode(manifest) + "\n")
     executable = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.symlink(
         output = executable,
         target_file = program[DefaultInfo].files_to_run.executable,
         is_executable = True,
     )
-    own = ctx.runfiles(files = files + [manifest_file])
+    own = ctx.runfiles(files = [manifest])
     return [
         DefaultInfo(
             executable = executable,
-            runfiles = own.merge_all([program[DefaultInfo].default_runfiles] + runfiles),
+            runfiles = own.merge_all([program[DefaultInfo].default_runfiles, runfiles]),
         ),
-        RunEnvironmentInfo(environment = {"AGENT_REPLAY_MANIFEST": rlocation_path(ctx, manifest_file)}),
-        OutputGroupInfo(manifest = depset([manifest_file])),
+        RunEnvironmentInfo(environment = {"AGENT_REPLAY_MANIFEST": rlocation_path(ctx, manifest)}),
+        OutputGroupInfo(manifest = depset([manifest])),
     ]

@@ -4,7 +4,8 @@ def replay_rule(pattern, placeholder, reason):
     """A rule of the normaliser, for `rules` of a suite or test.
 
     Args:
-      pattern: a regular expression of Python's `re`; what it matches is replaced.
+      pattern: a regular expression; what it matches is replaced. Of Python's syntax: literals, `.`, classes, ASCII escapes,
+        groups, alternatives, anchors, and repeats of single characters, none of which can take exponential time.
       placeholder: what stands in its place, such as "{{build}}".
       reason: why the value differs from run to run; required, it is shown where the rule is listed.
 

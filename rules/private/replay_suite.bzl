@@ -3,6 +3,7 @@
 load(":guard_test.bzl", "fixture_guard_test")
 load(":layout.bzl", "can_be_label", "package_files", "scenario_names", "target_name")
 load(":replay_test.bzl", "replay_target")
+load(":scenarios.bzl", "scenarios_name", "scenarios_of")
 
 def naming_problem(scenarios, targets):
     """What is wrong with the names of a suite, as one sentence; empty if nothing is.
@@ -46,7 +47,7 @@ def acp_replay_suite(
         **kwargs):
     """Makes `<scenario>_test` of every subdirectory with an input.json, `<name>_guard_test`, and test_suite `<name>`.
 
-    A scenario that is named in an attribute but has lost its files keeps its test, which says what is missing.
+    For replay_refresh it also makes `<name>.scenarios`, which collects the tests and is of no other use. A scenario that is named in an attribute but has lost its files keeps its test, which says what is missing.
 
     Args:
       name: the suite's name.
@@ -75,7 +76,7 @@ def acp_replay_suite(
     guard = name + "_guard_test"
     batch = name + "_batch_test"
     tests = [target_name(directory) for directory in alone] + ([batch] if together else [])
-    problem = naming_problem(every, tests + [guard])
+    problem = naming_problem(every, tests + [guard, scenarios_name(name)])
     if problem:
         fail("{}: {}".format(suite, problem))
     shared = dict(
@@ -107,6 +108,11 @@ def acp_replay_suite(
         suite = suite,
         **kwargs
     )
+    fits = {target_name(directory): per_scenario.get(directory, {}) for directory in alone}
+    scenarios_of(name, {
+        test: fits.get(test, {}).get("target_compatible_with") or kwargs.get("target_compatible_with")
+        for test in tests
+    })
     native.test_suite(
         name = name,
         tests = [":" + test for test in tests + [guard]],

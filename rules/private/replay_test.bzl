@@ -1,8 +1,9 @@
 """acp_replay_test: one scenario (or one batch of them) as a hermetic test."""
 
 load(":agent.bzl", "ReplayAgentInfo")
-load(":launch.bzl", "label_text", "launch", "rlocation_path")
+load(":launch.bzl", "label_text", "launch", "refuse_flaky", "rlocation_path", "write_manifest")
 load(":layout.bzl", "package_files", "place", "scenario_files")
+load(":scenarios.bzl", "ReplayScenariosInfo", "scenarios_of")
 
 _ATTRS = {
     "agent": attr.label(
@@ -88,8 +89,9 @@ def _scenario(ctx, directory):
     return entry
 
 def _acp_replay_test_impl(ctx):
+    refuse_flaky(ctx)
     agent = _agent(ctx)
-    manifest = {
+    manifest = write_manifest(ctx, {
         "version": 1,
         "suite": ctx.attr.suite or label_text(ctx.label),
         "workspace_name": ctx.workspace_name,
@@ -98,8 +100,10 @@ def _acp_replay_test_impl(ctx):
         "rules": [json.decode(rule) for rule in ctx.attr.rules],
         "options": json.decode(ctx.attr.options),
         "scenarios": [_scenario(ctx, directory) for directory in ctx.attr.scenarios],
-    }
-    return launch(ctx, ctx.attr._runner, manifest, ctx.files.srcs, [agent.runfiles]) + [
+    })
+    runfiles = ctx.runfiles(files = ctx.files.srcs + [manifest]).merge(agent.runfiles)
+    return launch(ctx, ctx.attr._runner, manifest, runfiles) + [
+        ReplayScenariosInfo(manifests = [manifest], runfiles = runfiles),
         coverage_common.instrumented_files_info(ctx, dependency_attributes = ["agent"]),
     ]
 
@@ -171,3 +175,4 @@ def acp_replay_test(name, agent, directory = None, override = False, pins = Fals
         options = options,
         **kwargs
     )
+    scenarios_of(name, {name: kwargs.get("target_compatible_with")})

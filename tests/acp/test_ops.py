@@ -140,7 +140,7 @@ def test_alias_stands_for_the_op_with_its_type() -> None:
         ({"op": "prompt", "text": "x", "session": -1}, "$.steps[1].session: must be an integer of 0 or more"),
         (
             {"op": "prompt", "text": "x", "session": 1},
-            "$.steps[1].session: there are 1 sessions before this step",
+            "$.steps[1].session: there is 1 session before this step",
         ),
         ({"op": "prompt", "text": "x", "session": True}, "$.steps[1].session: must be an integer"),
         ({"op": "promptContent", "content": []}, "$.steps[1].content: must have at least one block"),

@@ -108,7 +108,7 @@ class Scenario:
 
     def refresh(self, *arguments: str) -> Outcome:
         manifest = self.write()
-        command = ["-m", "replay.runner", "--manifest", str(manifest), "--mode", "refresh", *arguments]
+        command = ["-m", "replay.runner", "--manifest", str(manifest), *(arguments or ["--all"])]
         return self._run(command, {"BUILD_WORKSPACE_DIRECTORY": str(self.directory)})
 
     def run(self, **environment: str) -> Outcome:

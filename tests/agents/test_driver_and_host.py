@@ -135,8 +135,6 @@ def test_filter_chooses_scenario_and_surface(recorded: Scenario) -> None:
 
 
 def test_development_command_leaves_artefacts_where_told(recorded: Scenario, tmp_path: Path) -> None:
-    outcome = recorded.refresh(
-        "--outputs", str(tmp_path / "out"), "--update-dir", str(tmp_path / "scenarios"), "hello"
-    )
+    outcome = recorded.refresh("--outputs", str(tmp_path / "out"), "hello")
     assert outcome.code == 0, outcome.text
     assert (tmp_path / "out" / "hello" / "result.json").exists()

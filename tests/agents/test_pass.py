@@ -67,7 +67,8 @@ def test_missing_recording_fails_and_names_the_command(recorded: Scenario) -> No
     outcome = recorded.run()
     assert outcome.code == 2
     assert outcome.first_line.startswith("scenarios/hello/session.jsonl: missing")
-    assert "bazel run //:record -- hello" in outcome.text
+    assert "fix: write a header and the chunks of each model call (README of agent_replay" in outcome.text
+    assert "record --" not in outcome.text
 
 
 def test_unused_call_of_the_recording_fails_consumption(recorded: Scenario) -> None:

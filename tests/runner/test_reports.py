@@ -13,8 +13,8 @@ from replay.runner.bazel_test import begin, end, select, write_reports
 from replay.runner.environment import Environment
 from replay.runner.junit import render_junit
 from replay.runner.manifest import ScenarioSpec
-from replay.runner.report import render_console, render_summary
-from replay.runner.result import FAILED, PASSED, Case, Result, worst
+from replay.runner.report import render_console, render_refresh, render_refresh_summary, render_summary
+from replay.runner.result import FAILED, PASSED, WRITTEN, Case, Result, worst
 
 _DIFFERS = Result(
     "text-turn", "//s:text-turn_test", "replay",
@@ -62,6 +62,24 @@ def test_fault_shows_its_traceback() -> None:
 
 def test_summary_names_what_failed() -> None:
     assert render_summary([_PASSES, _HANGS]) == "1 of 2 scenarios passed; failed: c\n"
+
+
+def test_refresh_says_what_it_wrote_and_what_it_left() -> None:
+    wrote = _PASSES._replace(
+        cases=[Case("stdout", WRITTEN, "wrote a (+1 -0)"), Case("session", WRITTEN, "deleted b (+0 -2)")]
+    )
+    assert render_refresh(wrote, "") == "e: wrote a (+1 -0), deleted b (+0 -2)\n"
+    assert render_refresh(_PASSES._replace(warnings=["slow"]), "") == "e: unchanged\n  warning: slow\n"
+    assert render_refresh(_HANGS, "").startswith("c: hangs\n")
+    assert render_refresh_summary([wrote, _PASSES], 0) == "2 scenarios: 1 written, 1 unchanged\n"
+    assert (
+        render_refresh_summary([_HANGS], 2) == "3 scenarios: 0 written, 0 unchanged, 2 not run, 1 failed: c\n"
+    )
+
+
+def test_scenario_whose_name_a_shell_would_read_is_quoted() -> None:
+    text = render_console(_DIFFERS._replace(scenario="it's two"), "")
+    assert "  accept: bazel run //:refresh -- 'it'\\''s two'\n" in text
 
 
 def test_xml_is_well_formed_whatever_the_text() -> None:

@@ -92,5 +92,21 @@ def test_compressed_logs_are_read(tmp_path: Path) -> None:
 
 def test_log_that_cannot_be_read_is_the_agents_fault(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(_log("a", 1) + b"{half")
-    with pytest.raises(AgentError, match=r"session log a\.jsonl cannot be read"):
+    with pytest.raises(AgentError, match=r"session log cannot be read: a\.jsonl:2: is cut off"):
+        _collect(tmp_path)
+
+
+def test_wrong_value_in_a_log_is_named_by_file_line_and_path(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(
+        _log("a", 1, "", _row("turn/start", turn=1), _row("turn/end", turn=-1))
+    )
+    with pytest.raises(
+        AgentError, match=r": a\.jsonl:3 \$\.data\.turn: must be a whole number from 0, not -1$"
+    ):
+        _collect(tmp_path)
+
+
+def test_compressed_log_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(b"plain")
+    with pytest.raises(AgentError, match=r"session log cannot be read: a\.jsonl\.gz"):
         _collect(tmp_path)

@@ -101,6 +101,58 @@ def test_every_renamed_file_is_missed_and_its_new_name_refused(name):
     }
 
 
+def header_row(model, system="{{system}}"):
+    header = {"config": {"model": model}, "system": system, "tools": None}
+    row = {"type": "request/header", "data": {"header": header, "reason": "initial"}}
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def with_headers(**rows):
+    """A sound suite of two scenarios, each of whose logs ends with these rows."""
+    files = sound()
+    for name, row in rows.items():
+        files[f"{name}/session.jsonl"] += row
+    return {**files, **{f"two/{name}": data for name, data in PINS.items()}}
+
+
+def test_a_header_class_that_no_scenario_pins_is_named_once():
+    files = with_headers(one=header_row("small"), two=header_row("large"))
+    assert said(tree(files, pins=["two"])) == [
+        "suites/acp/one/session.jsonl:12 $.data.header: the prompt and the tools of this header are compared nowhere: "
+        'no scenario of its class {"config":{"model":"small"}} pins them'
+    ]
+    [error] = check_tree(tree(files, pins=["two"]))
+    assert error.fix == 'add "one" to pins of //suites/acp:acp, then bazel run //:refresh -- one'
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"one": header_row("large"), "two": header_row("large")},
+        {"one": header_row("small", system=None), "two": header_row("large")},
+        {"two": header_row("large") + header_row("small")},
+    ],
+    ids=["the class has its pin", "no text to pin", "only a first header can be pinned"],
+)
+def test_a_suite_whose_header_classes_are_pinned_has_no_finding(rows):
+    assert said(tree(with_headers(**rows), pins=["two"])) == []
+
+
+def test_a_suite_that_pins_nothing_is_asked_for_no_pin():
+    files = {**sound(), "one/session.jsonl": BASE["session.jsonl"] + header_row("small")}
+    assert said(tree(files)) == []
+
+
+def test_a_missing_recording_is_to_be_made_by_hand():
+    files = sound()
+    del files["one/session.jsonl"]
+    [error] = check_tree(tree(files))
+    assert error.fix == (
+        "write a header and the chunks of each model call "
+        '(README of agent_replay, "Making a fixture"), then bazel run //:refresh -- one'
+    )
+
+
 def manifest(**changes):
     fields = {
         "version": 1, "kind": "guard", "package": "suites/acp", "label": "//suites/acp:acp_guard_test",
@@ -137,8 +189,15 @@ def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
 
     done = run()
     assert (done.returncode, done.stdout, done.stderr) == (0, "//suites/acp:acp: 2 scenarios are sound\n", "")
+    one = {path: f"_main/suites/acp/{path}" for path in sound() if path.startswith("one/")}
+    (tmp_path / "_main/guard.json").write_bytes(manifest(scenarios=["one"], tree=sorted(one), files=one))
+    assert run().stdout == "//suites/acp:acp: 1 scenario is sound\n"
+    (tmp_path / "_main/guard.json").write_bytes(manifest())
     (tmp_path / "_main/suites/acp/one/input.json").write_bytes(b'{"steps": []}\n')
     done = run()
     assert done.returncode == 2
-    assert done.stdout == "suites/acp/one/input.json:1 $.steps: must be an array with at least one step\n"
+    assert done.stdout.splitlines() == [
+        "suites/acp/one/input.json:1 $.steps: must be an array with at least one step",
+        '    fix: restore the file with git, or make the recording again (README of agent_replay, "Making a fixture")',
+    ]
     assert not (tmp_path / "exit").exists()

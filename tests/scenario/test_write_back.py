@@ -10,7 +10,7 @@ import pytest
 
 from replay.errors import ReplayError, UsageError
 from replay.scenario import write_back as module
-from replay.scenario.write_back import ASIDE, recover, write_back
+from replay.scenario.write_back import ASIDE, Change, recover, write_back
 
 OLD = {"session.jsonl": b"old 0\n", "session.1.jsonl": b"old 1\n", "session.2.jsonl": b"old 2\n", "stdout.expected.jsonl": b"old\n"}  # fmt: skip
 NEW = {"session.jsonl": b"new 0\n", "session.1.jsonl": b"new 1\n", "stdout.expected.jsonl": b"new\n"}
@@ -33,7 +33,10 @@ def tree(directory: Path):
 
 
 def test_files_are_written_and_children_that_went_are_deleted(directory):
-    assert write_back(str(directory), NEW) == sorted([*NEW, "session.2.jsonl"])
+    changes = write_back(str(directory), NEW)
+    assert changes == sorted(
+        [*(Change(name, OLD[name], NEW[name]) for name in NEW), Change("session.2.jsonl", b"old 2\n", None)]
+    )
     assert tree(directory) == NEW
 
 
@@ -45,7 +48,8 @@ def test_unchanged_files_are_not_touched(directory):
 
 
 def test_outputs_without_logs_delete_no_children(directory):
-    assert write_back(str(directory), {"stdout.expected.jsonl": b"x\n"}) == ["stdout.expected.jsonl"]
+    changes = write_back(str(directory), {"stdout.expected.jsonl": b"x\n"})
+    assert changes == [Change("stdout.expected.jsonl", b"old\n", b"x\n")]
     assert tree(directory) == {**OLD, "stdout.expected.jsonl": b"x\n"}
 
 
@@ -54,10 +58,22 @@ def test_a_file_in_the_expected_workspace_gets_its_directories(directory):
     assert (directory / "workspace.expected/a/b.txt").read_bytes() == b"x"
 
 
+def test_stale_files_go_and_leave_no_empty_directory(directory):
+    kept = {f"workspace.expected/{name}": b"x" for name in ("a/kept.txt", "b.txt")}
+    gone = [f"workspace.expected/{name}" for name in ("a/gone.txt", "c/d/1.txt", "c/d/2.txt")]
+    write_back(str(directory), {**kept, **dict.fromkeys(gone, b"y")})
+    changes = write_back(str(directory), kept, [*gone, "workspace.expected/never/was.txt"])
+    assert changes == [Change(name, b"y", None) for name in gone]
+    assert tree(directory) == {**OLD, **kept}
+    assert not (directory / "workspace.expected/c").exists()
+
+
 @pytest.mark.parametrize("name", ["../escape", "workspace/../../escape", "notes.txt", "/etc/passwd"])
 def test_a_name_that_is_no_fixture_file_is_refused(directory, name):
     with pytest.raises(ReplayError, match="refuses to write"):
         write_back(str(directory), {name: b""})
+    with pytest.raises(ReplayError, match="refuses to write"):
+        write_back(str(directory), {}, [name])
     assert tree(directory) == OLD
 
 

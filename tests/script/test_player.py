@@ -69,7 +69,7 @@ def test_an_exhausted_lane_names_itself_and_the_nearest_recording() -> None:
         'session.jsonl:10: lane "parent" is exhausted: the agent made a 2nd model call, the recording has 1; '
         "nearest: the 1st model call (turn 1, step 1)"
     )
-    assert "record the scenario again" in caught.value.fix
+    assert "make the recording again" in caught.value.fix
     assert lines == [
         {"kind": "call", "lane": "parent", "ordinal": 1, "session": "p"},
         {"kind": "diverged", "message": str(caught.value), "fix": caught.value.fix},

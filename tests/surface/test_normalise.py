@@ -216,9 +216,9 @@ def test_a_piece_that_is_half_a_word_is_no_path_of_its_own():
 def test_user_rules_run_over_text_and_across_pieces():
     rules = [
         Rule(r"took \d+ ms", "{{took}}", "speed of the machine"),
-        Rule(r"(?i)monday|tuesday", "{{day}}", "clock"),
+        Rule(r"[Mm]onday|[Tt]uesday", "{{day}}", "clock"),
     ]
-    assert text("it took 17 ms on MONDAY", rules=rules) == "it {{took}} on {{day}}"
+    assert text("it took 17 ms on Monday", rules=rules) == "it {{took}} on {{day}}"
     row = {"type": "text-chunks", "data": {"dt": [0, 0], "texts": ["it to", "ok 17", " ms!"]}}
     (out,) = Normaliser(Volatile(), rules).normalise("session", [row])
     assert out["data"]["texts"] == ["it {{took}}", "", "!"]

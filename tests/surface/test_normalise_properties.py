@@ -24,7 +24,7 @@ IDS = [
 ]
 RULES = [
     Rule(r"\d+ ms", "{{took}}", "speed"),
-    Rule(r"x(?!\w)", "{{x}}", "a rule that exposes text to itself"),
+    Rule(r"x\b", "{{x}}", "a rule that exposes text to itself"),
 ]
 VOLATILE = Volatile(paths=[("{{cwd}}", [CWD]), ("{{home}}", [HOME]), ("{{tmp}}", ["/tmp/r"])], session_ids=["sess_51c6f7a0"])  # fmt: skip
 

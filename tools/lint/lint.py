@@ -59,12 +59,20 @@ def walk(root: Path) -> Iterator[Path]:
 
 
 def is_starlark(file: Path) -> bool:
-    return file.suffix == ".bzl" or file.name in ("BUILD", "BUILD.bazel", "MODULE.bazel", "WORKSPACE", "REPO.bazel")
+    return file.suffix == ".bzl" or file.name in (
+        "BUILD",
+        "BUILD.bazel",
+        "MODULE.bazel",
+        "WORKSPACE",
+        "REPO.bazel",
+    )
 
 
 def is_typed(file: Path) -> bool:
     # The adaptor runs in Debian's Python only, on pip's private copy of packaging.
-    return file.suffix == ".py" and file.as_posix().startswith(TYPED) and "debian" not in file.parts
+    # Generated code has its types in the .pyi beside it, which mypy passes over for a .py that is named.
+    is_ours = "debian" not in file.parts and not file.stem.endswith("_pb2")
+    return file.suffix == ".py" and file.as_posix().startswith(TYPED) and is_ours
 
 
 def call(arguments: Iterable[object], accepted: tuple[int, ...], **options: Any) -> str:
@@ -75,7 +83,9 @@ def call(arguments: Iterable[object], accepted: tuple[int, ...], **options: Any)
     )
     # Python itself exits with 1 when it cannot start the tool; a finding never comes with an empty output.
     if done.returncode not in accepted or (done.returncode and not done.stdout):
-        raise ToolError(f"{Path(command[0]).name} exited with {done.returncode}:\n{done.stdout}{done.stderr}".rstrip())
+        raise ToolError(
+            f"{Path(command[0]).name} exited with {done.returncode}:\n{done.stdout}{done.stderr}".rstrip()
+        )
     return done.stdout
 
 
@@ -116,7 +126,9 @@ def run_mypy(root: Path, files: list[Path], fix: bool) -> list[Finding]:
     )
     items = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [
-        Finding(item["file"], max(item["line"], 1), item["column"] + 1, item["code"] or "mypy", item["message"])
+        Finding(
+            item["file"], max(item["line"], 1), item["column"] + 1, item["code"] or "mypy", item["message"]
+        )
         for item in items
         if item["severity"] == "error"
     ]
@@ -161,7 +173,9 @@ def fetch_buildifier() -> Path:
         archive = pack(scratch)
         digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
         if digest != BUILDIFIER_SHA512:
-            raise ToolError(f"{BUILDIFIER} has the hash sha512-{digest}, pinned is sha512-{BUILDIFIER_SHA512}")
+            raise ToolError(
+                f"{BUILDIFIER} has the hash sha512-{digest}, pinned is sha512-{BUILDIFIER_SHA512}"
+            )
         with tarfile.open(archive) as tar:
             source = tar.extractfile(f"package/{member}")
             if source is None:

@@ -57,7 +57,11 @@ def installed_files(dist: Distribution, site: pathlib.Path) -> list[str]:
         if not path.is_file() or "__pycache__" in path.parts:
             continue
         found.add(path.as_posix())
-        found.update(cached.as_posix() for cached in path.parent.glob(f"__pycache__/{path.stem}.cpython-*.pyc") if path.suffix == ".py")
+        found.update(
+            cached.as_posix()
+            for cached in path.parent.glob(f"__pycache__/{path.stem}.cpython-*.pyc")
+            if path.suffix == ".py"
+        )
     return sorted(found)
 
 
@@ -84,7 +88,9 @@ def main(site_argument: str) -> None:
         root.append(library(name, installed_files(dists[name], site), edges[name]))
         package = pathlib.Path(name)
         package.mkdir()
-        aliases = "".join(f'\nalias(\n    name = "{alias}",\n    actual = "//:{name}.dist",\n)\n' for alias in (name, "pkg"))
+        aliases = "".join(
+            f'\nalias(\n    name = "{alias}",\n    actual = "//:{name}.dist",\n)\n' for alias in (name, "pkg")
+        )
         (package / "BUILD.bazel").write_text(HEADER + aliases, encoding="utf-8")
     # A BUILD file inside a wheel would cut its directory off from the root package.
     for stray in [*site.rglob("BUILD"), *site.rglob("BUILD.bazel")]:

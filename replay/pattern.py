@@ -1,10 +1,11 @@
-"""Regular expressions that came with a fixture and run against live text: nobody vouches for either.
+"""Regular expressions that came with a fixture or a suite and run against live text: nobody vouches for either.
 
 A backtracking engine can take exponential time, and no limit on time can stop it. So the expressions are a subset
 of Python's: literals, `.`, classes, escapes, groups, alternatives, anchors, and quantifiers on single characters
 (a group may only be made optional). Such an expression is a small set of branches, each a sequence of repeated
 character sets, and an upper bound of the steps follows from the text itself: where a repeat can meet its neighbour
-on the same character, its choices multiply; else they add. `last_match` refuses to start beyond MAX_STEPS.
+on the same character, its choices multiply; else they add. `check` and `last_match` refuse what could take more than
+MAX_STEPS. Every room may import this module, which imports none.
 
 re.ASCII holds: \\w, \\d and \\s are ASCII, which keeps the sets small enough to compare.
 """
@@ -49,12 +50,31 @@ type _Branch = tuple[_Item, ...]
 class Pattern:
     """A checked expression."""
 
-    __slots__ = ("_branches", "_compiled", "source")
+    __slots__ = ("_branches", "_compiled", "_most_steps", "source")
 
     def __init__(self, source: str, compiled: re.Pattern[str], branches: list[_Branch]) -> None:
         self.source = source
         self._compiled = compiled
         self._branches = branches
+        # Steps at each of a text's places are this many times its length at most; 0 where choices multiply.
+        self._most_steps = (
+            0 if any(map(_multiplies, branches)) else sum(len(branch) + 1 for branch in branches)
+        )
+
+    @property
+    def can_be_empty(self) -> bool:
+        """Whether there is a text, or a place in one, where the expression matches without a character."""
+        return any(all(item.low == 0 or not item.source for item in branch) for branch in self._branches)
+
+    def check(self, text: str) -> None:
+        """Raises PatternError where looking for every match in the text could take too long."""
+        if self._most_steps and self._most_steps * (len(text) + 1) ** 2 <= MAX_STEPS:
+            return
+        if self._steps(text) > MAX_STEPS:
+            raise PatternError(
+                f"could take more than {MAX_STEPS} steps on a text of {len(text)} characters; "
+                "begin it with a longer literal text, or bound its repeats"
+            )
 
     def last_match(self, text: str) -> str | None:
         """The first group (the whole, if there is none) of the last match in the text, or None.
@@ -62,11 +82,7 @@ class Pattern:
         Only the last MAX_TEXT_LENGTH characters are searched. Raises PatternError where that could take too long.
         """
         text = text[-MAX_TEXT_LENGTH:]
-        if self._steps(text) > MAX_STEPS:
-            raise PatternError(
-                f"could take more than {MAX_STEPS} steps on this request; "
-                "begin it with a longer literal text, or bound its repeats"
-            )
+        self.check(text)
         last = None
         for match in self._compiled.finditer(text):
             last = match
@@ -78,6 +94,16 @@ class Pattern:
     def _steps(self, text: str) -> int:
         runs: dict[str, int] = {}
         return sum(_starts(branch, text) * _cost(branch, text, runs) for branch in self._branches)
+
+
+def _multiplies(branch: _Branch) -> bool:
+    """Whether the branch holds a repeat that can meet what follows it on the same character."""
+    following: frozenset[int] = frozenset()
+    for item in reversed(branch):
+        if item.low != item.high and item.chars & following:
+            return True
+        following = item.chars if item.low else item.chars | following
+    return False
 
 
 def _starts(branch: _Branch, text: str) -> int:

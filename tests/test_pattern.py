@@ -1,3 +1,5 @@
+"""Expressions that nobody vouches for: refused by name, bounded, and else what they are in Python."""
+
 import re
 import time
 
@@ -5,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.script import PatternError, parse_pattern
-from replay.script.pattern import MAX_PATTERN_LENGTH
+from replay.pattern import MAX_PATTERN_LENGTH, PatternError, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,18 @@ def test_an_expression_is_refused_or_means_what_it_means_in_python(source: str, 
     matches = list(re.finditer(source, text, re.ASCII))
     last = (matches[-1][1] if matches[-1].re.groups else matches[-1][0]) if matches else None
     assert pattern.last_match(text) == last
+
+
+@pytest.mark.parametrize("source", ["a*", "a?|b", "x|", "^", "(a?)", r"\b", "$|a", "a{0,3}b?"])
+def test_an_expression_that_needs_no_character_can_be_empty(source: str) -> None:
+    assert parse_pattern(source).can_be_empty
+
+
+@given(st.text("ab01()[]{}|*+?.^$\\-,:=\n", max_size=14), st.text("ab01-\n", max_size=12))
+def test_an_expression_that_cannot_be_empty_never_is(source: str, text: str) -> None:
+    try:
+        pattern = parse_pattern(source)
+    except PatternError:
+        return
+    if not pattern.can_be_empty:
+        assert all(match[0] for match in re.finditer(source, text, re.ASCII))

@@ -1,0 +1,71 @@
+"""Which scenarios a command means: by name, or by suite and name where two suites share one. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from replay.errors import UsageError, counted
+from replay.runner.manifest import Manifest, ScenarioSpec
+
+__all__ = ["select_by_name"]
+
+
+def select_by_name(
+    manifests: Sequence[Manifest], names: Sequence[str], *, everything: bool = False
+) -> list[tuple[Manifest, list[ScenarioSpec]]]:
+    """The scenarios that `names` mean, in the manifests' order; manifests without any are left out.
+
+    A name is a scenario's own, or its suite's label, a slash and its own: "//scenarios/acp:acp/text-turn", in short
+    "//scenarios/acp/text-turn". everything: all scenarios, and no name is given. Raises UsageError for no name, for
+    one that nothing has and for one that several scenarios have.
+    """
+    candidates = [(manifest, spec) for manifest in manifests for spec in manifest.scenarios]
+    if everything == bool(names):
+        what = (
+            "--all takes every scenario, so leave the names out"
+            if everything
+            else "name a scenario, or say --all"
+        )
+        raise UsageError(what, fix=_listing(manifests))
+    chosen = [_find(candidates, name, manifests) for name in names]
+    found: list[tuple[Manifest, list[ScenarioSpec]]] = []
+    for manifest in manifests:
+        specs = [spec for spec in manifest.scenarios if everything or any(spec is one for one in chosen)]
+        if specs:
+            found.append((manifest, specs))
+    return found
+
+
+def _find(
+    candidates: Iterable[tuple[Manifest, ScenarioSpec]], name: str, manifests: Sequence[Manifest]
+) -> ScenarioSpec:
+    matches = [(manifest, spec) for manifest, spec in candidates if name in _names(manifest, spec)]
+    if not matches:
+        raise UsageError(
+            f'there is no scenario "{name}" in the suites of this command', fix=_listing(manifests)
+        )
+    if len(matches) > 1:
+        full = [_qualified(manifest, spec) for manifest, spec in matches]
+        raise UsageError(
+            f'{counted(len(matches), "scenario")} are called "{name}"', fix=f"name one of: {', '.join(full)}"
+        )
+    return matches[0][1]
+
+
+def _names(manifest: Manifest, spec: ScenarioSpec) -> Iterator[str]:
+    yield spec.name
+    yield _qualified(manifest, spec)
+    yield f"{manifest.suite}/{spec.name}"
+
+
+def _qualified(manifest: Manifest, spec: ScenarioSpec) -> str:
+    """The scenario with its suite's label, as short as Bazel lets it be written."""
+    package, _, name = manifest.suite.partition(":")
+    return f"{package if package.rpartition('/')[2] == name else manifest.suite}/{spec.name}"
+
+
+def _listing(manifests: Sequence[Manifest]) -> str:
+    """All that a person can name, a line a suite."""
+    names: dict[str, list[str]] = {}
+    for manifest in manifests:
+        names.setdefault(manifest.suite, []).extend(spec.name for spec in manifest.scenarios)
+    lines = (f"{suite}: {', '.join(sorted(found))}" for suite, found in names.items())
+    return "\n".join(["one of these; a suite that is missing goes into `suites` of replay_refresh", *lines])

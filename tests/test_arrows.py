@@ -1,0 +1,337 @@
+"""The shape of replay/, read from its source: which room imports which, what stays out of the pure ones, what is public.
+
+The table below is ARCHITECTURE.md's in the form of data. An arrow that is missing here is a change of the design: change
+both, or neither. Nothing is imported; the files are parsed, so that an import in a function counts as well.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import replay
+
+# Not resolved: that would leave the runfiles, and read files that nobody declared.
+ROOT = Path(replay.__file__).parent.parent
+
+# Room -> the rooms that it may import. Each one imports only what stands above it.
+ARROWS: Mapping[str, frozenset[str]] = {
+    room: frozenset(allowed.split())
+    for room, allowed in {
+        "errors": "",
+        "pattern": "errors",
+        "session": "errors pattern",
+        "script": "errors pattern session",
+        "acp": "errors pattern",
+        "surface": "errors pattern",
+        "proto": "",
+        "models": "errors pattern session script",
+        "scenario": "errors pattern session script acp surface",
+        "runner": "errors pattern session script acp surface proto models scenario",
+        "cli": "errors pattern session script acp surface proto models scenario runner",
+    }.items()
+}
+# Module -> room that it imports against the arrows, and why.
+EXEMPT: Mapping[tuple[str, str], str] = {
+    (
+        "replay.scenario.guard_main",
+        "runner",
+    ): "a program and no part of the room; it takes the doors to Bazel",
+}
+
+PURE = ("errors", "pattern", "session", "script", "acp", "surface")
+# Clock, environment, chance, network, processes, threads, files. ruff's banned-api says the same and can be silenced.
+WORLD = frozenset(
+    (
+        *("datetime", "time", "zoneinfo"),
+        *("locale", "os", "platform", "sys"),
+        *("random", "secrets", "uuid"),
+        *("http", "select", "selectors", "socket", "ssl", "urllib"),
+        *("asyncio", "multiprocessing", "queue", "signal", "subprocess", "threading"),
+        *("fcntl", "io", "logging", "pathlib", "shutil", "tempfile"),
+    )
+)
+WORLDLY_CALLS = frozenset(("breakpoint", "input", "open", "print"))
+# A command of its own, run at build time and imported by nothing.
+COMMANDS = frozenset(("replay.acp.generate_schema",))
+
+# What every replay runs. main imports the other two in a function, since a refused manifest needs neither.
+START = ("replay.runner.start", "replay.runner.mode", "replay.runner.pipeline")
+# What a replay may import besides the standard library: at its start, and later where it is needed.
+AT_START = frozenset(("orjson",))
+LATER = AT_START | {"h11", "google"}
+
+MAX_LINES = 450
+
+
+class Import(NamedTuple):
+    """One imported module; `is_lazy` inside a function."""
+
+    name: str
+    line: int
+    is_lazy: bool
+
+
+class Source(NamedTuple):
+    """One parsed file of replay/."""
+
+    module: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def room(self) -> str:
+        return room_of(self.module)
+
+
+def room_of(module: str) -> str:
+    """ "script" for replay.script.lane, "" for replay itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """Every module of replay/, by its dotted name."""
+    found = {}
+    for path in sorted((ROOT / "replay").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[module] = Source(module, path, ast.parse(path.read_bytes(), str(path)))
+    return found
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def imports_of(source: Source, *, with_types: bool = False) -> list[Import]:
+    """What a module imports when it runs; with_types adds what only a type checker sees."""
+    return list(_imports(source.tree, False, with_types))
+
+
+def _imports(node: ast.AST, is_lazy: bool, with_types: bool) -> Iterator[Import]:
+    if is_type_checking(node) and not with_types:
+        for other in getattr(node, "orelse", []):
+            yield from _imports(other, is_lazy, with_types)
+        return
+    if isinstance(node, ast.Import):
+        yield from (Import(alias.name, node.lineno, is_lazy) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.module and not node.level, f"line {node.lineno}: a relative import"
+        for alias in node.names:
+            # `from replay.scenario import layout` imports a module, `from replay.script import Lane` a name of one.
+            inner = f"{node.module}.{alias.name}"
+            yield Import(inner if inner in sources() else node.module, node.lineno, is_lazy)
+    is_inside = is_lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, is_inside, with_types)
+
+
+def is_ours(name: str) -> bool:
+    return name == "replay" or name.startswith("replay.")
+
+
+def test_every_room_of_the_table_is_there_and_no_other() -> None:
+    rooms = {source.room for source in sources().values() if source.room}
+    assert rooms == set(ARROWS)
+    # As many as a small tree has: the test would also pass on no files.
+    assert len(sources()) > 80
+
+
+def test_table_has_no_cycle() -> None:
+    above: set[str] = set()
+    for room, allowed in ARROWS.items():
+        assert allowed <= above, f"{room} imports {sorted(allowed - above)}, which stand below it"
+        above.add(room)
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_room_imports_only_along_the_arrows(room: str) -> None:
+    against = []
+    for source in sources().values():
+        if source.room != room:
+            continue
+        for found in imports_of(source, with_types=True):
+            target = room_of(found.name)
+            is_along = not is_ours(found.name) or target in (room, "", *ARROWS[room])
+            if not is_along and (source.module, target) not in EXEMPT:
+                against.append(f"{source.module}:{found.line} imports {found.name}")
+    assert not against, "\n".join(against)
+
+
+def test_every_exemption_is_needed() -> None:
+    for module, room in EXEMPT:
+        assert room not in ARROWS[room_of(module)]
+        assert any(room_of(found.name) == room for found in imports_of(sources()[module])), module
+
+
+def test_imported_modules_of_ours_are_there() -> None:
+    missing = [
+        f"{source.module}:{found.line} imports {found.name}"
+        for source in sources().values()
+        for found in imports_of(source, with_types=True)
+        if is_ours(found.name) and found.name not in sources()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    graph = {
+        module: {found.name for found in imports_of(source) if is_ours(found.name) and not found.is_lazy}
+        for module, source in sources().items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join((*trail[trail.index(module) :], module))
+        if module not in done:
+            for other in sorted(graph[module]):
+                visit(other, (*trail, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_pure_room_has_no_way_to_the_world(room: str) -> None:
+    found = []
+    checked = [
+        source for source in sources().values() if source.room == room and source.module not in COMMANDS
+    ]
+    for source in checked:
+        for one in imports_of(source):
+            if one.name.partition(".")[0] in WORLD:
+                found.append(f"{source.module}:{one.line} imports {one.name}")
+        for node in ast.walk(source.tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in WORLDLY_CALLS
+            ):
+                found.append(f"{source.module}:{node.lineno} calls {node.func.id}")
+    assert checked
+    assert not found, "\n".join(found)
+
+
+def test_commands_of_pure_rooms_are_imported_by_nothing() -> None:
+    for source in sources().values():
+        assert not COMMANDS & {found.name for found in imports_of(source)}, source.module
+
+
+def closure(start: Iterable[str], *, lazily: bool) -> dict[str, str]:
+    """Every module that importing `start` imports, each with one that imports it; with packages on the way."""
+    found = dict.fromkeys(start, "")
+    waiting = list(found)
+    while waiting:
+        module = waiting.pop()
+        if module not in sources():
+            continue
+        wanted = [one.name for one in imports_of(sources()[module]) if lazily or not one.is_lazy]
+        wanted += [name.rpartition(".")[0] for name in (module, *wanted) if "." in name and is_ours(name)]
+        for name in wanted:
+            if name not in found:
+                found[name] = module
+                waiting.append(name)
+    return found
+
+
+def foreign(modules: Mapping[str, str]) -> dict[str, str]:
+    """Top-level packages of others among them -> who imports them."""
+    names = {name.partition(".")[0]: by for name, by in modules.items() if not is_ours(name)}
+    return {name: by for name, by in names.items() if name not in sys.stdlib_module_names}
+
+
+def test_replay_starts_with_orjson_and_the_standard_library() -> None:
+    modules = closure(START, lazily=False)
+    assert "replay.runner.main" in modules and "replay.script" in modules
+    assert set(foreign(modules)) == AT_START, foreign(modules)
+
+
+def test_replay_imports_later_only_what_it_is_known_to_need() -> None:
+    # The commands of another mode and the writer of fixtures are no part of a replay.
+    modules = closure(START, lazily=True)
+    assert {"replay.runner.pipeline", "replay.models.gateway"} <= set(modules)
+    assert set(foreign(modules)) == LATER, foreign(modules)
+
+
+def names_of_all(tree: ast.Module) -> list[str] | None:
+    """The literal `__all__` of a module, None if it has none."""
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            [target, *_] = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if isinstance(target, ast.Name) and target.id == "__all__":
+                names: list[str] = ast.literal_eval(node.value)
+                return names
+    return None
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Every name that the module's own statements bind."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.TypeAlias):
+            found.add(node.name.id)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+            }
+    return found
+
+
+def isort_key(name: str) -> tuple[int, str]:
+    """CONSTANTS, then Classes, then the rest: what ruff's RUF022 sorts by."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in sources() if names_of_all(sources()[name].tree) is not None]
+)
+def test_all_is_sorted_and_true(module: str) -> None:
+    source = sources()[module]
+    names = names_of_all(source.tree)
+    assert names is not None
+    assert names == sorted(set(names), key=isort_key)
+    bound = bound_names(source.tree)
+    assert set(names) <= bound, f"__all__ names what is not there: {sorted(set(names) - bound)}"
+    if source.path.name == "__init__.py":
+        public = {name for name in bound if not name.startswith("_")}
+        assert public == set(names), f"imported and not in __all__: {sorted(public - set(names))}"
+
+
+def test_every_room_says_what_is_public() -> None:
+    rooms = [source for source in sources().values() if source.path.name == "__init__.py" and source.room]
+    assert len(rooms) >= 8
+    for source in rooms:
+        assert names_of_all(source.tree) is not None, source.module
+
+
+def test_names_taken_from_a_room_are_public() -> None:
+    """`from replay.script import X`: X is a module of the room or stands in its __all__."""
+    wrong = []
+    for source in sources().values():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ImportFrom) and node.module in sources():
+                known = names_of_all(sources()[node.module].tree)
+                for alias in node.names:
+                    is_module = f"{node.module}.{alias.name}" in sources()
+                    if known is not None and not is_module and alias.name not in known:
+                        wrong.append(f"{source.module}:{node.lineno} takes {alias.name} from {node.module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    lengths = {
+        source.path.relative_to(ROOT): source.path.read_bytes().count(b"\n") for source in sources().values()
+    }
+    assert not {path: length for path, length in lengths.items() if length > MAX_LINES}
