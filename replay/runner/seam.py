@@ -105,6 +105,7 @@ class ScriptSeam:
                 file.write(data)
         self._lanes = order.scenario.lanes
         self._journal = f"{directory}.journal"
+        self._directory = order.directory
         self.values: Mapping[str, str] = {}
         self.environment: Mapping[str, str] = {
             "AGENT_REPLAY_FIXTURE": directory,
@@ -113,7 +114,11 @@ class ScriptSeam:
         }
 
     def divergence(self) -> ReplayError | None:
-        return journalled_divergence(self._entries())
+        divergence = journalled_divergence(self._entries())
+        if divergence is not None and divergence.where.file:
+            # The agent's process knows the copy's names only.
+            divergence.where = divergence.where._replace(file=f"{self._directory}/{divergence.where.file}")
+        return divergence
 
     def unconsumed(self) -> list[str]:
         return check_consumption(self._lanes, self._entries())
@@ -144,7 +149,7 @@ class GatewaySeam:
         from replay.session import read_log
 
         names = order.scenario.log_names
-        lanes = derive_lanes([read_log(files[name], name) for name in names])
+        lanes = derive_lanes([read_log(files[name], f"{order.directory}/{name}") for name in names])
         if OVERRIDE in files:
             lanes = apply_override(lanes, parse_override(files[OVERRIDE], OVERRIDE))
         self._lanes = lanes

@@ -67,7 +67,7 @@ def load_scenario(files: ScenarioFiles) -> Scenario:
         raise FixtureError(
             "missing: a scenario says there what the driver plays", Location(f"{place}/{INPUT}")
         )
-    script = parse_script(_read(files.files[INPUT]), f"{place}/{INPUT}")
+    script = _parse_input(_read(files.files[INPUT]), f"{place}/{INPUT}")
     gap = child_gap(files.files)
     if gap is not None:
         missing, orphan = map(log_name, gap)
@@ -104,6 +104,15 @@ def load_scenario(files: ScenarioFiles) -> Scenario:
         workspace=files.workspace,
         recording=recording,
     )
+
+
+def _parse_input(data: bytes, file: str) -> Script:
+    try:
+        return parse_script(data, file)
+    except FixtureError as error:
+        from replay.scenario.lines import at_line
+
+        raise at_line(error, data) from None
 
 
 def decode_lines(data: bytes, file: str) -> list[Json]:

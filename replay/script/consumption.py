@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from replay.errors import DivergenceError
+from replay.errors import DivergenceError, Location
 from replay.script.entry import nth
 
 if TYPE_CHECKING:
@@ -52,5 +52,9 @@ def journalled_divergence(journal_lines: Iterable[dict[str, Any]]) -> Divergence
     """The first divergence that a journal tells of."""
     for line in journal_lines:
         if line.get("kind") == "diverged":
-            return DivergenceError(str(line.get("message", "")), fix=str(line.get("fix", "")))
+            number = line.get("line")
+            where = Location(
+                str(line.get("file", "")), number if isinstance(number, int) else 0, str(line.get("path", ""))
+            )
+            return DivergenceError(str(line.get("message", "")), where, str(line.get("fix", "")))
     return None

@@ -57,7 +57,7 @@ class Player:
     """Serves the calls of lanes.
 
     journal: is handed every line to be appended to the run's journal, {"kind":"call","lane","ordinal","session"} and
-    {"kind":"diverged","message","fix"}. history: the lines of the same journal from before the agent was restarted.
+    {"kind":"diverged","message","file","line","path","fix"}. history: the lines of the same journal from before the agent was restarted.
     allow_arrival_order: lanes that nothing tells apart are bound in the order of their files.
     Raises FixtureError for lanes that cannot be served or a history of other lanes.
     """
@@ -99,7 +99,17 @@ class Player:
                 raise self._exhausted(cursor)
             entry = resolve(cursor.lane, call, request.text)
         except DivergenceError as divergence:
-            self._write({"kind": "diverged", "message": str(divergence), "fix": divergence.fix})
+            file, line, path = divergence.where
+            self._write(
+                {
+                    "kind": "diverged",
+                    "message": divergence.what,
+                    "file": file,
+                    "line": line,
+                    "path": path,
+                    "fix": divergence.fix,
+                }
+            )
             raise
         if request.session is not None:
             cursor.session = request.session
@@ -192,7 +202,8 @@ class Player:
         return DivergenceError(f"{what}; nearest: the {last.describe()}", last.where, _RECORD)
 
     def _unknown(self, request: ModelRequest, free: list[Lane]) -> DivergenceError:
-        who = f"session {shown(request.session)}" if request.session is not None else "a conversation"
+        # Not its id, which is another one in each run.
+        who = "a conversation" if request.session is None else "a session" if request.parent is None else "a child session"
         nearest = nearest_opening(free, request)
         if nearest is None:
             lanes = ", ".join(f'"{cursor.lane.name}"' for cursor in self._cursors) or "none"

@@ -40,6 +40,13 @@ def test_a_log_without_marks_is_split_at_each_finish() -> None:
     assert all(isinstance(call.entry, Chunks) for call in lane.calls)
 
 
+@pytest.mark.parametrize("place", [{"turn": 257, "step": 1}, {"turn": 1, "step": 100_000}])
+def test_a_call_of_a_long_session_is_one_call(place: dict[str, int]) -> None:
+    lane = only(user("hi"), *answer("one", **place), *answer("two", **place))
+    assert said(lane) == ["one", "two"]
+    assert all(isinstance(call.entry, Chunks) for call in lane.calls)
+
+
 def test_a_finish_alone_is_a_call() -> None:
     lane = only(finish("error"), {"type": "llm/retry", "data": {}}, *answer("recovered"))
     assert [len(call.entry.chunks) for call in lane.calls] == [1, 4]

@@ -72,7 +72,14 @@ def test_an_exhausted_lane_names_itself_and_the_nearest_recording() -> None:
     assert "make the recording again" in caught.value.fix
     assert lines == [
         {"kind": "call", "lane": "parent", "ordinal": 1, "session": "p"},
-        {"kind": "diverged", "message": str(caught.value), "fix": caught.value.fix},
+        {
+            "kind": "diverged",
+            "message": caught.value.what,
+            "file": "session.jsonl",
+            "line": 10,
+            "path": "",
+            "fix": caught.value.fix,
+        },
     ]
     again = journalled_divergence(lines)
     assert again is not None and str(again) == str(caught.value)
@@ -93,7 +100,7 @@ def test_a_session_that_was_not_recorded_is_told_what_is_nearest() -> None:
     with pytest.raises(DivergenceError) as caught:
         player.open(ask("do the first third", session="x", parent="p"))
     assert str(caught.value) == (
-        'session.1.jsonl:10: session "x" makes a model call that opens no recorded lane; '
+        'session.1.jsonl:10: a child session makes a model call that opens no recorded lane; '
         'nearest: lane "child 1", recorded "do the first half", live "do the first third"'
     )
 
@@ -102,7 +109,7 @@ def test_a_session_too_many_is_refused() -> None:
     player = Player([lane("parent", "hi", "one", "two")])
     player.open(ask("hi", session="p"))
     with pytest.raises(
-        DivergenceError, match=r'session "x" makes a model call that no lane is left for \(lanes: "parent"\)'
+        DivergenceError, match=r'a session makes a model call that no lane is left for \(lanes: "parent"\)'
     ):
         player.open(ask("hi", session="x"))
 
