@@ -110,20 +110,28 @@ def _tests(events: str) -> dict[str, Test]:
         event = json.loads(line) if line else {}
         ident = event.get("id", {})
         if "testResult" in ident:
-            attempts.setdefault(ident["testResult"]["label"], []).extend(_attempt(ident, event))
+            attempts.setdefault(_name(ident["testResult"]["label"]), []).extend(_attempt(ident, event))
         elif "testSummary" in ident:
-            status[ident["testSummary"]["label"]] = event["testSummary"]["overallStatus"]
+            status[_name(ident["testSummary"]["label"])] = event["testSummary"]["overallStatus"]
     return {
         label: Test(verdict, sorted(attempts.get(label, []), key=lambda one: (one.run, one.shard)))
         for label, verdict in status.items()
     }
 
 
+def _name(text: str) -> str:
+    """A name from an event: Bazel 7 holds each byte of it as a character."""
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
+
+
 def _attempt(ident: dict[str, Any], event: dict[str, Any]) -> Iterator[Attempt]:
     place, result = ident["testResult"], event.get("testResult", {})
     for file in result.get("testActionOutput", []):
         if file["name"] == "test.log" and file.get("uri", "").startswith("file:"):
-            log = Path(unquote(urlsplit(file["uri"]).path))
+            log = Path(_name(unquote(urlsplit(file["uri"]).path)))
             text = _HEADER.sub("", log.read_text(errors="replace"), count=1)
             is_cached = bool(result.get("cachedLocally"))
             yield Attempt(place.get("run", 1), place.get("shard", 1), is_cached, text, log.parent)
