@@ -60,7 +60,7 @@ WORLDLY_CALLS = frozenset(("breakpoint", "input", "open", "print"))
 COMMANDS = frozenset(("replay.acp.generate_schema",))
 
 # What every replay runs. main imports the other two in a function, since a refused manifest needs neither.
-START = ("replay.runner.start", "replay.runner.mode", "replay.runner.pipeline")
+START = ("replay.runner.start", "replay.runner.main", "replay.runner.mode", "replay.runner.pipeline")
 # What a replay may import besides the standard library: at its start, and later where it is needed.
 AT_START = frozenset(("orjson",))
 LATER = AT_START | {"h11", "google"}

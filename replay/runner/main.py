@@ -37,8 +37,6 @@ _OUTPUTS_IN_BAZEL = "test.outputs"
 
 def main() -> int:
     """Run the manifest that the environment names. The process's exit code."""
-    # A run makes few cycles and ends soon; a collection in the middle of a large log costs more than it frees.
-    gc.disable()
     environment = read_environment(os.environ)
     begin(environment)
     try:

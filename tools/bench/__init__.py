@@ -1,0 +1,1 @@
+"""What a replay costs: `bazel run //tools/bench`."""

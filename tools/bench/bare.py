@@ -1,0 +1,1 @@
+"""Nothing: what starting a Python program costs before it does anything."""

@@ -1,0 +1,211 @@
+"""What a replay costs, side by side in one run: `bazel run //tools/bench -- [--quick]`.
+
+    scenario     the runner with an agent that does nothing, and with a real one, in Bazel's sandbox and outside;
+                 below them what no runner can do without: Bazel's wrapper, the interpreter, plain standard library
+    imports      the runner's imports, group by group
+    throughput   a large session log through the replay path, against bare orjson.loads
+    wire         schema validation, the gateway's first byte
+
+Times are milliseconds of CPU, medians over interleaved repetitions, unless the column says otherwise: machines are
+shared, and CPU is what a build pays for. Aims are printed with their verdict and do not change the exit code.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.bench.child import Broken, Cost, interpreter, median_cost, run_child
+from tools.bench.imports import GATEWAY, GROUPS, INTERPRETER, ORJSON, STANDARD_LIBRARY
+from tools.bench.replay_log import make_log
+from tools.bench.sandbox import run_in_sandbox
+from tools.bench.table import print_aim, print_table
+from tools.bench.throughput import BARE, DERIVE, measure_throughput
+from tools.bench.wire import measure_first_byte, measure_validation
+
+_MOST_OVERHEAD_MS = 100.0
+_MOST_DECODE_RATIO = 3.0
+_HERE = "tools/bench"
+
+
+class Effort(NamedTuple):
+    """How much is measured. `rounds` go over all workloads in turn, each of them `runs` times in the sandbox."""
+
+    rounds: int
+    runs: int
+    log_megabytes: int
+    repetitions: int
+
+
+FULL = Effort(rounds=4, runs=5, log_megabytes=50, repetitions=7)
+QUICK = Effort(rounds=1, runs=5, log_megabytes=10, repetitions=3)
+
+NOTHING, OUTPUTS = "nothing_test", "outputs_test"
+BARE_TEST, FLOOR = "bare_test", "floor_test"
+IMPORTS, STUB, TURN = "imports_test", "stub_test", "turn_test"
+
+
+class Workloads:
+    """The targets of this package, started where they are asked for."""
+
+    def __init__(self, workspace: str, runfiles: Path) -> None:
+        self.workspace = workspace
+        self.runfiles = runfiles
+        self.turn = runfiles / "_main" / _HERE / "turn"
+        listed = subprocess.run(
+            [self._program(IMPORTS), "--list"], check=True, stdout=subprocess.PIPE, text=True
+        )
+        self._modules = listed.stdout.split()
+
+    def run_outside(self, target: str) -> Cost:
+        arguments = {
+            FLOOR: [str(self.runfiles / "_main" / _HERE / "stub"), str(self.turn)],
+            IMPORTS: self._modules,
+        }.get(target, [])
+        manifest = (
+            {"AGENT_REPLAY_MANIFEST": f"_main/{_HERE}/{target}.manifest.json"}
+            if target in (STUB, TURN)
+            else {}
+        )
+        return run_child(
+            [self._program(target), *arguments], {"RUNFILES_DIR": str(self.runfiles), **manifest}
+        )
+
+    def run_inside(self, target: str, runs: int) -> Cost:
+        return run_in_sandbox(self.workspace, target, runs, self._modules if target == IMPORTS else [])
+
+    def _program(self, target: str) -> str:
+        return str(self.runfiles / "_main" / _HERE / target)
+
+
+def main(arguments: list[str]) -> int:
+    """The command. Fails only if something could not be measured."""
+    parser = argparse.ArgumentParser(
+        prog="bazel run //tools/bench --", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions and a smaller log")
+    effort = QUICK if parser.parse_args(arguments).quick else FULL
+    workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+    if workspace is None:
+        parser.error("start it with `bazel run //tools/bench`: it runs tests of the workspace")
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; "
+        f"{effort.rounds} x {effort.runs} runs, log of {effort.log_megabytes} MB x {effort.repetitions}"
+    )
+    workloads = Workloads(workspace, _runfiles())
+    try:
+        bench_scenario(workloads, effort)
+    except Broken as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    bench_throughput(effort)
+    bench_wire(workloads.turn, effort)
+    return 0
+
+
+def bench_scenario(workloads: Workloads, effort: Effort) -> None:
+    """A scenario and its imports, outside and in the sandbox."""
+    targets = [NOTHING, OUTPUTS, BARE_TEST, FLOOR, STUB, TURN, IMPORTS]
+    outside: dict[str, list[Cost]] = {target: [] for target in targets}
+    inside: dict[str, list[Cost]] = {target: [] for target in targets}
+    shell: list[Cost] = []
+    # A first run of each fills the caches of the system, and lets Bazel build what is to be measured.
+    for target in targets:
+        workloads.run_inside(target, 1)
+    for _ in range(effort.rounds):
+        for target in targets:
+            inside[target].append(workloads.run_inside(target, effort.runs))
+        for _ in range(effort.runs):
+            shell.append(run_child(interpreter(), {}))
+            for target in targets[2:]:
+                outside[target].append(workloads.run_outside(target))
+    within = {target: median_cost(costs) for target, costs in inside.items()}
+    without = {target: median_cost(costs) for target, costs in outside.items() if costs}
+    _print_scenario(within, without, median_cost(shell))
+    _print_imports(within[IMPORTS], without[IMPORTS])
+
+
+def _print_scenario(within: dict[str, Cost], without: dict[str, Cost], shell: Cost) -> None:
+    def own(target: str) -> float:
+        """CPU in the sandbox beyond Bazel's own."""
+        wrapper = OUTPUTS if target in (STUB, TURN) else NOTHING
+        return within[target].cpu - within[wrapper].cpu
+
+    overhead = own(STUB) - within[STUB].agent
+    outside_overhead = without[STUB].cpu - without[STUB].agent
+
+    def row(name: str, target: str) -> tuple[str, float, float, float, float]:
+        return name, own(target), within[target].wall, without[target].cpu, without[target].wall
+
+    print_table(
+        "one scenario (CPU without Bazel's wrapper)",
+        ["sandbox CPU", "wall", "outside CPU", "wall"],
+        [
+            ("Bazel's wrapper around a test", within[NOTHING].cpu, within[NOTHING].wall, None, None),
+            ("Bazel's wrapper around a test with outputs", within[OUTPUTS].cpu, within[OUTPUTS].wall, None, None),
+            ("bare interpreter (-I -S)", None, None, shell.cpu, shell.wall),
+            row("an empty py_test", BARE_TEST),
+            row("floor: stdlib runner + stub agent", FLOOR),
+            row("runner + stub agent", STUB),
+            ("  the stub agent", within[STUB].agent, None, without[STUB].agent, None),
+            ("  the runner alone: overhead", overhead, None, outside_overhead, None),
+            row("runner + reference agent: a whole scenario", TURN),
+            ("  the agent", own(TURN) - overhead, None, without[TURN].cpu - outside_overhead, None),
+        ],
+    )
+    print_aim("CPU of the runner without the agent, in the sandbox,", overhead, _MOST_OVERHEAD_MS, " ms")
+
+
+def _print_imports(within: Cost, without: Cost) -> None:
+    inside, outside = within.details or {}, without.details or {}
+    groups = [INTERPRETER, ORJSON, STANDARD_LIBRARY, *GROUPS]
+    rows = [(group, inside[group], outside[group]) for group in groups]
+    total = ("the replay path", sum(row[1] for row in rows), sum(row[2] for row in rows))
+    print_table(
+        "imports",
+        ["sandbox CPU", "outside CPU"],
+        [*rows, total, *((f"gateway only: {group}", inside[group], outside[group]) for group in GATEWAY)],
+    )
+
+
+def bench_throughput(effort: Effort) -> None:
+    """A large log through the replay path."""
+    data = make_log(effort.log_megabytes * 1_000_000)
+    rows = measure_throughput(data, effort.repetitions)
+    size = len(data) / 1e6
+    print_table(
+        f"a log of {size:.0f} MB, {data.count(b'\n')} rows",
+        ["CPU", "MB/s", f"x {BARE}"],
+        [(row.step, row.cpu, size / row.cpu * 1000, f"{row.ratio:.2f}") for row in rows],
+    )
+    ratio = next(row.ratio for row in rows if row.step == DERIVE)
+    print_aim(f"{DERIVE} of {BARE}", ratio, _MOST_DECODE_RATIO, "x")
+
+
+def bench_wire(directory: Path, effort: Effort) -> None:
+    """Frames and model calls."""
+    judged, decoded = measure_validation(directory, effort.repetitions)
+    first = measure_first_byte(directory, effort.repetitions * 5)
+    print_table(
+        "the wire",
+        ["CPU", "wall"],
+        [
+            ("schema validation, µs a frame", judged, None),
+            ("  orjson.loads of it, µs a frame", decoded, None),
+            ("gateway, first byte of a streamed call", None, f"{first.first:.2f}"),
+            ("gateway, the whole call of 17 chunks", f"{first.cpu:.2f}", f"{first.last:.2f}"),
+        ],
+    )
+
+
+def _runfiles() -> Path:
+    """The tree of this program, whichever of the ways it was started in."""
+    here = Path(__file__).absolute()
+    return here.parents[len(Path(_HERE).parts) + 1]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
