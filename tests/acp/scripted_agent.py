@@ -118,7 +118,7 @@ class Host:
 
     def write_text_file(self, path: str, content: str) -> Refusal | None:
         self.calls.append(("write", path))
-        if not path.startswith("/work/"):
+        if not path.startswith("/sandbox/"):
             return Refusal("outside the sandbox")
         self.files[path] = content
         return None
@@ -202,7 +202,7 @@ def start(
 ) -> Run:
     """A driver that stands at its first wait that lines cannot meet."""
     script = parse_script(orjson.dumps({"steps": steps, **top}))
-    driver = Driver(script, "/work", host or Host(), tables, deviations)
+    driver = Driver(script, "/sandbox", host or Host(), tables, deviations)
     run = Run(driver, agent or Agent())
     run.carry_out(driver.start())
     run.drain()

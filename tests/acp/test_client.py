@@ -35,21 +35,21 @@ def run(tables: Tables, *requests: Frame, **options: Any) -> Run:
     ],
 )
 def test_read_text_file_cuts_out_lines(tables: Tables, cut: Frame, content: str) -> None:
-    host = Host({"/work/a": "a\nb\nc\n"})
-    played = run(tables, ask(0, "fs/read_text_file", sessionId="s1", path="/work/a", **cut), host=host)
+    host = Host({"/sandbox/a": "a\nb\nc\n"})
+    played = run(tables, ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/a", **cut), host=host)
     assert single(played) == {"content": content}
 
 
 def test_lines_end_at_lf_only(tables: Tables) -> None:
-    host = Host({"/work/a": "a\u2028b\r\nc"})
+    host = Host({"/sandbox/a": "a\u2028b\r\nc"})
     played = run(
-        tables, ask(0, "fs/read_text_file", sessionId="s1", path="/work/a", line=1, limit=1), host=host
+        tables, ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/a", line=1, limit=1), host=host
     )
     assert single(played) == {"content": "a\u2028b\r\n"}
 
 
 def test_refusals_of_the_host_are_errors_for_the_agent(tables: Tables) -> None:
-    played = run(tables, ask(0, "fs/read_text_file", sessionId="s1", path="/work/none"))
+    played = run(tables, ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/none"))
     assert single(played) == {"code": -32002, "message": "no such file"}
     played = run(tables, ask(0, "fs/write_text_file", sessionId="s1", path="/etc/passwd", content="x"))
     assert single(played) == {"code": -32602, "message": "outside the sandbox"}
@@ -58,19 +58,19 @@ def test_refusals_of_the_host_are_errors_for_the_agent(tables: Tables) -> None:
 def test_write_text_file(tables: Tables) -> None:
     host = Host()
     played = run(
-        tables, ask("w", "fs/write_text_file", sessionId="s1", path="/work/a", content="x\n"), host=host
+        tables, ask("w", "fs/write_text_file", sessionId="s1", path="/sandbox/a", content="x\n"), host=host
     )
     assert played.agent.answers() == [{"jsonrpc": "2.0", "id": "w", "result": {}}]
-    assert host.files == {"/work/a": "x\n"}
+    assert host.files == {"/sandbox/a": "x\n"}
 
 
 @pytest.mark.parametrize(
     ("capabilities", "request_"),
     [
-        ({}, ask(0, "fs/read_text_file", sessionId="s1", path="/work/a")),
+        ({}, ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/a")),
         (
             {"fs": {"readTextFile": True}},
-            ask(0, "fs/write_text_file", sessionId="s1", path="/work/a", content=""),
+            ask(0, "fs/write_text_file", sessionId="s1", path="/sandbox/a", content=""),
         ),
         ({"terminal": False}, ask(0, "terminal/create", sessionId="s1", command="ls")),
     ],
@@ -97,7 +97,7 @@ def test_terminal(tables: Tables) -> None:
             command="ls",
             args=["-l"],
             env=[{"name": "A", "value": "b"}],
-            cwd="/work/x",
+            cwd="/sandbox/x",
             outputByteLimit=9,
         ),
         ask(2, "terminal/output", sessionId="s1", terminalId="terminal-1"),
@@ -115,7 +115,7 @@ def test_terminal(tables: Tables) -> None:
         {},
         {"code": -32602, "message": "unknown terminal"},
     ]
-    assert host.calls[0] == ("create", "ls", ["-l"], [("A", "b")], "/work/x", 9)
+    assert host.calls[0] == ("create", "ls", ["-l"], [("A", "b")], "/sandbox/x", 9)
 
 
 def test_terminal_that_still_runs_has_no_exit_status(tables: Tables) -> None:

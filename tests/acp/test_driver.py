@@ -38,7 +38,7 @@ def test_text_turn(tables: Tables) -> None:
                 "clientInfo": {"name": "agent_replay", "version": "1"},
             },
         },
-        ask(2, "session/new", cwd="/work", mcpServers=[]),
+        ask(2, "session/new", cwd="/sandbox", mcpServers=[]),
         ask(3, "session/prompt", sessionId="s1", prompt=[{"type": "text", "text": "hi"}]),
     ]
     assert [frame.get("id", frame.get("method")) for frame in run.frames()] == [1, 2, "session/update", 3]
@@ -72,19 +72,19 @@ def test_initialize_takes_what_the_script_says(tables: Tables) -> None:
         (
             {"op": "newSession", "cwd": "sub", "additionalDirectories": ["{{cwd}}/x"], "_meta": {"a": 1}},
             "session/new",
-            {"cwd": "/work/sub", "mcpServers": [], "additionalDirectories": ["/work/x"], "_meta": {"a": 1}},
+            {"cwd": "/sandbox/sub", "mcpServers": [], "additionalDirectories": ["/sandbox/x"], "_meta": {"a": 1}},
         ),
-        ({"op": "loadSession"}, "session/load", {"sessionId": "s1", "cwd": "/work", "mcpServers": []}),
+        ({"op": "loadSession"}, "session/load", {"sessionId": "s1", "cwd": "/sandbox", "mcpServers": []}),
         (
             {"op": "resumeSession", "session": 0, "cwd": "b"},
             "session/resume",
-            {"sessionId": "s1", "cwd": "/work/b", "mcpServers": []},
+            {"sessionId": "s1", "cwd": "/sandbox/b", "mcpServers": []},
         ),
         ({"op": "listSessions"}, "session/list", {}),
         (
             {"op": "listSessions", "cwd": "a", "cursor": "c"},
             "session/list",
-            {"cwd": "/work/a", "cursor": "c"},
+            {"cwd": "/sandbox/a", "cursor": "c"},
         ),
         ({"op": "closeSession"}, "session/close", {"sessionId": "s1"}),
         ({"op": "setMode", "modeId": "plan"}, "session/set_mode", {"sessionId": "s1", "modeId": "plan"}),
@@ -122,7 +122,7 @@ def test_sessions_are_named_by_their_order(tables: Tables) -> None:
     run = play(tables, steps)
     assert [frame["params"]["sessionId"] for frame in run.agent.sent("session/prompt")] == ["s2", "s1"]
     # A session is loaded with the cwd that it was made with.
-    assert run.agent.sent("session/load")[0]["params"]["cwd"] == "/work/b"
+    assert run.agent.sent("session/load")[0]["params"]["cwd"] == "/sandbox/b"
 
 
 def test_session_loaded_by_its_id_is_a_session_of_the_run(tables: Tables) -> None:
@@ -367,13 +367,13 @@ def test_what_the_script_sends_is_validated_too(tables: Tables) -> None:
 def test_answer_of_the_host_that_breaks_the_schema_is_our_own_fault(tables: Tables) -> None:
     host = Host()
     host.read_text_file = lambda path: 3  # type: ignore[assignment,return-value]
-    prompt = lambda _a, _f: [ask(0, "fs/read_text_file", sessionId="s1", path="/work/a")]  # noqa: E731
+    prompt = lambda _a, _f: [ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/a")]  # noqa: E731
     with pytest.raises(RuntimeError, match="fs/read_text_file"):
         play(tables, [INIT, NEW, PROMPT], Agent(**{"session/prompt": prompt}), host=host)
 
 
 def test_driver_starts_with_bytes_only(tables: Tables) -> None:
     script = parse_script(b'{"steps":[{"op":"initialize"}]}')
-    (action,) = Driver(script, "/work", Host(), tables).start()
+    (action,) = Driver(script, "/sandbox", Host(), tables).start()
     assert isinstance(action, Send) and action.data.count(b"\n") == 1 and action.data.endswith(b"\n")
     assert Pending(1) == Pending(1)

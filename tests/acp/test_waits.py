@@ -233,7 +233,7 @@ def test_update_is_matched_by_the_named_keys(match: Frame, met: bool) -> None:
 
 def test_wait_for_a_request(tables: Tables) -> None:
     def prompt(_agent: Agent, _frame: Frame) -> list[Frame | bytes]:
-        return [ask(0, "fs/read_text_file", sessionId="s1", path="/work/a")]
+        return [ask(0, "fs/read_text_file", sessionId="s1", path="/sandbox/a")]
 
     run = start(
         tables,
