@@ -43,13 +43,16 @@ async def serve_stdio(agent: ReferenceAgent, stopping: asyncio.Event) -> None:
         async with asyncio.timeout(GOODBYE_SECONDS):
             await agent.close()
             await prompts.answered.wait()
+            hung_up = False
     except TimeoutError:
         agent.hang_up()
         await agent.close()
+        hung_up = True
     for task in (listening, stopped):
         task.cancel()
-    with contextlib.suppress(ConnectionError, TimeoutError):
-        await asyncio.wait_for(connection.close(), GOODBYE_SECONDS)
+    if not hung_up:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await asyncio.wait_for(connection.close(), GOODBYE_SECONDS)
     for result in await asyncio.gather(listening, stopped, return_exceptions=True):
         if isinstance(result, Exception):
             logging.error("the connection broke: %s", result)

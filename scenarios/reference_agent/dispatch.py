@@ -110,9 +110,6 @@ class Dispatch:
             for call in running:
                 group.create_task(self.execute(call, self.context(call)))
         for call in running:
-            # A child whose person answered "cancelled" ends its own task; that means this turn as well.
-            if call.outcome is None:
-                raise asyncio.CancelledError
             await self.look_back(call)
 
     async def gate(self, call: Pending) -> None:

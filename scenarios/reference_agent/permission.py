@@ -47,5 +47,5 @@ async def decide(
         outcome, problem = "failed", str(error)
     session.record("permission/decided", place | {"outcome": outcome})
     if outcome == "cancelled":
-        raise asyncio.CancelledError
+        await session.give_up()
     return None if outcome in ("allow_once", "allow_always") else problem

@@ -6,7 +6,7 @@ Everything that happens is recorded as an event first; `State` learns of it from
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from replay.errors import ReplayError
 from scenarios.reference_agent.config import Config
@@ -103,6 +103,19 @@ class Session:
         if self.running is not None and not self.running.done() and not self.running.cancelling():
             self.abort_kind = abort_kind
             self.running.cancel()
+
+    async def give_up(self) -> NoReturn:
+        """Stop the whole turn from within, a child's parents included. Raises CancelledError.
+
+        By the same door as a client's cancel, which is usually on its way too and would otherwise stop what is being
+        put in order here.
+        """
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        root.cancel()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("unreachable: nothing but the cancel ends this")
 
     async def close(self) -> None:
         """Stop the running turn, if any, and close the log."""

@@ -17,6 +17,7 @@ from scenarios.reference_agent.state import closing_events
 
 __all__ = ["Store", "Summary"]
 
+SUFFIXES = (".jsonl", ".jsonl.gz")
 MAX_LOG_BYTES = 256 * 1024 * 1024
 TITLE_CHARS = 60
 
@@ -69,7 +70,10 @@ class Store:
         return session
 
     def reopen(self, session_id: str, config: Config, cwd: Path) -> Session:
-        """The session of an earlier process, or of this one after it was closed. Raises JournalError."""
+        """The session of an earlier process, or of this one after it was closed. Raises JournalError.
+
+        A process that was killed leaves all that it recorded; the log gets what it still lacks of that, and an end.
+        """
         file = self.find(session_id)
         if file is None:
             raise JournalError(f"there is no session {session_id}")
@@ -78,10 +82,10 @@ class Store:
         try:
             log, is_mended = read_mended(file)
         except JournalError:
-            journal.close()
+            journal.release()
             raise
         if is_mended:
-            journal.close()
+            journal.release()
             journal = Journal(file, fsync=config.session_log.fsync)
         header = log.header
         known = Header(header.id, header.created_at, cwd, header.parent_session, header.delegation_depth)
@@ -89,8 +93,12 @@ class Store:
         self.last_created_at = max(self.last_created_at, header.created_at)
         for row in unpack(log.rows):
             session.learn(row.fields)
+        journal.rows = 1 + len(session.events)
+        for event in journal.tail.events_after(journal.rows):
+            session.append(event)
         for kind, data in closing_events(session.events):
             session.record(kind, data)
+        journal.flush()
         session.header_reason = "resume"
         return session
 
@@ -98,12 +106,13 @@ class Store:
         """The log of a session. An id with a path in it is nobody's."""
         if not session_id or Path(session_id).name != session_id:
             return None
-        files = (self.directory / (session_id + suffix) for suffix in (".jsonl", ".jsonl.gz"))
+        files = (self.directory / (session_id + suffix) for suffix in SUFFIXES)
         return next((file for file in files if file.is_file()), None)
 
     def summaries(self, cwd: str | None) -> list[Summary]:
         """All sessions that a person began (in `cwd`, if given), the newest first."""
-        found = (summary_of(file) for file in sorted(self.directory.glob("*.jsonl*")))
+        files = sorted(file for suffix in SUFFIXES for file in self.directory.glob("*" + suffix))
+        found = map(summary_of, files)
         kept = [summary for summary in found if summary and cwd in (None, summary.cwd)]
         return sorted(kept, key=lambda summary: (-summary.created_at, summary.session_id))
 

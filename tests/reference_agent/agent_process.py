@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -12,13 +13,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["AgentProcess", "Frame"]
+from tests.reference_agent.fork_server import ForkedProcess
+
+__all__ = ["AgentProcess", "Frame", "Start", "spawn"]
 
 type Frame = dict[str, Any]
 type Answer = Callable[[Frame], dict[str, Any]]
+type Start = Callable[[list[str], dict[str, str], Path], subprocess.Popen[bytes] | ForkedProcess]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).absolute().parents[2]
 DEADLINE_SECONDS = 20.0
+
+
+def spawn(arguments: list[str], environment: dict[str, str], cwd: Path) -> subprocess.Popen[bytes]:
+    """Start the agent as people do."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "scenarios.reference_agent", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Runfiles reach Python by its own path.
+        env=environment | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)])},
+        cwd=cwd,
+    )
 
 
 class AgentProcess:
@@ -29,18 +46,11 @@ class AgentProcess:
         arguments: list[str],
         environment: dict[str, str] | None = None,
         answers: dict[str, Answer] | None = None,
+        start: Start = spawn,
     ) -> None:
-        # PATH is where bash is found. Runfiles reach Python by its own path.
+        # PATH is where bash is found.
         inherited = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-        inherited["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "scenarios.reference_agent", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=inherited | (environment or {}),
-            cwd=REPOSITORY,
-        )
+        self.process = start(arguments, inherited | (environment or {}), REPOSITORY)
         self.answers = answers or {}
         self.frames: list[Frame] = []
         self.arrived: queue.Queue[Frame | None] = queue.Queue()
@@ -139,6 +149,11 @@ class AgentProcess:
     def stop_reading_at(self, method: str, *, close: bool = False) -> None:
         """Leave stdout alone from the next frame of `method` on, or close it, as broken clients do."""
         self.last_method, self.closes_stdout = method, close
+
+    def wait_for_unread_output(self) -> None:
+        """Until the client has stopped reading and the agent has gone on to write."""
+        assert self.process.stdout and self.stopped_reading.wait(DEADLINE_SECONDS)
+        assert select.select([self.process.stdout.fileno()], [], [], DEADLINE_SECONDS)[0]
 
     def updates(self, *kinds: str) -> list[dict[str, Any]]:
         """The session updates so far, of these kinds if any are named."""

@@ -11,7 +11,8 @@ import yaml
 
 from replay.acp import Tables, load_tables
 from replay.acp.generate_schema import build_table
-from tests.reference_agent.agent_process import AgentProcess
+from tests.reference_agent.agent_process import AgentProcess, Start, spawn
+from tests.reference_agent.fork_server import ForkServer
 from tests.reference_agent.model_server import Answer, ModelServer
 from tests.reference_agent.workbench import Workbench
 
@@ -35,29 +36,38 @@ def model(stack: ExitStack) -> Callable[..., ModelServer]:
     return start
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer() as server:
+        yield server
+
+
 @pytest.fixture
-def bench(tmp_path: Path, stack: ExitStack, tables: Tables) -> Workbench:
+def bench(tmp_path: Path, stack: ExitStack, tables: Tables, fork_server: ForkServer) -> Workbench:
+    return make_bench(tmp_path, stack, tables, fork_server.start)
+
+
+@pytest.fixture
+def spawning_bench(tmp_path: Path, stack: ExitStack, tables: Tables) -> Workbench:
+    """Its agents start as they do for people, which takes longer."""
+    return make_bench(tmp_path, stack, tables, spawn)
+
+
+def make_bench(root: Path, stack: ExitStack, tables: Tables, start: Start) -> Workbench:
     """Each frame of an agent that was started here is held against the protocol's schema."""
 
-    def start(
+    def start_agent(
         config: dict[str, Any], environment: dict[str, str], answers: dict[str, Any], more: list[str]
     ) -> AgentProcess:
-        file = tmp_path / "config.yaml"
+        file = root / "config.yaml"
         file.write_text(yaml.safe_dump(config))
-        flags = [
-            "--config",
-            str(file),
-            "--sessions",
-            str(tmp_path / "sessions"),
-            "--spill",
-            str(tmp_path / "spill"),
-        ]
-        agent = stack.enter_context(AgentProcess(flags + more, environment, answers))
+        flags = ["--config", file, "--sessions", root / "sessions", "--spill", root / "spill"]
+        agent = stack.enter_context(AgentProcess([*map(str, flags), *more], environment, answers, start))
         stack.callback(check_frames, agent, tables)
         return agent
 
-    (tmp_path / "work").mkdir()
-    return Workbench(tmp_path, start)
+    (root / "work").mkdir()
+    return Workbench(root, start_agent)
 
 
 def check_frames(agent: AgentProcess, tables: Tables) -> None:

@@ -38,7 +38,8 @@ class ModelServer:
         self.requests: list[dict[str, Any]] = []
         self.release = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(self))
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        # How long its shutdown takes at most: with the default, half a second for each test.
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.reference_agent.config import ConfigError, OpenAIChatConfig, ReplayConfig, load_config
 
-AGENT = Path(__file__).resolve().parents[2] / "scenarios" / "reference_agent"
+AGENT = Path(__file__).absolute().parents[2] / "scenarios" / "reference_agent"
 
 
 def write(directory: Path, name: str, text: str) -> Path:

@@ -155,7 +155,7 @@ def test_recorded_hang_waits_for_the_cancel(bench: Workbench, model: Model) -> N
 
 
 def test_overlay_without_a_recording_is_explained(tmp_path: Path) -> None:
-    overlay = Path(__file__).resolve().parents[2] / "scenarios" / "reference_agent" / "replay.overlay.yaml"
+    overlay = Path(__file__).absolute().parents[2] / "scenarios" / "reference_agent" / "replay.overlay.yaml"
     with AgentProcess(["--config", str(overlay)]) as agent:
         assert agent.process.wait(20) == 2
         agent.threads[1].join()

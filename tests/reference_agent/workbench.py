@@ -20,7 +20,9 @@ CONFIG: dict[str, Any] = {
 
 type Start = Callable[[dict[str, Any], dict[str, str], dict[str, Any], list[str]], AgentProcess]
 
-REPLAY_OVERLAY = Path(__file__).resolve().parents[2] / "scenarios" / "reference_agent" / "replay.overlay.yaml"
+REPLAY_OVERLAY = (
+    Path(__file__).absolute().parents[2] / "scenarios" / "reference_agent" / "replay.overlay.yaml"
+)
 
 
 class Workbench:
@@ -73,11 +75,18 @@ class Workbench:
         agent.initialize()
         return agent, agent.new_session(self.work)
 
+    def log(self, session_id: str) -> Path:
+        files = (self.root / "sessions" / (session_id + suffix) for suffix in (".jsonl", ".jsonl.gz"))
+        (file,) = filter(Path.exists, files)
+        return file
+
+    def kept_files(self) -> list[str]:
+        """The names of all files in the directory of session logs."""
+        return sorted(file.name for file in (self.root / "sessions").iterdir())
+
     def rows(self, session_id: str) -> list[dict[str, Any]]:
-        files = list((self.root / "sessions").glob(f"{session_id}.jsonl*"))
-        assert len(files) == 1
-        data = files[0].read_bytes()
-        text = gzip.decompress(data) if files[0].suffix == ".gz" else data
+        file = self.log(session_id)
+        text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         return [json.loads(line) for line in text.splitlines()]
 
     def kinds(self, session_id: str) -> list[str]:

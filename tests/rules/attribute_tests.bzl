@@ -33,6 +33,7 @@ def attribute_tests(name):
     check("manual_suite_is_manual", "suite", "tags", ["manual"])
     check("suite_lists_everything", "suite", "tests", [
         ":dot.ted_test",
+        ":größe-日本_test",
         ":pinned_test",
         ":plain_test",
         ":seeded_test",

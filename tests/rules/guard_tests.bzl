@@ -3,7 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load(":manifests.bzl", "manifest_of")
 
-_SCENARIOS = ["dot.ted", "pinned", "plain", "seeded", "two words", "undeclared-override", "unexpected", "with-override"]
+_SCENARIOS = ["dot.ted", "größe-日本", "pinned", "plain", "seeded", "two words", "undeclared-override", "unexpected", "with-override"]
 
 def _suite_guard_sees_the_whole_tree_impl(ctx):
     env = analysistest.begin(ctx)
@@ -18,7 +18,7 @@ def _suite_guard_sees_the_whole_tree_impl(ctx):
     asserts.equals(env, ["pinned"], manifest["pins"])
     asserts.equals(env, ["nested"], manifest["subpackages"])
     asserts.equals(env, manifest["tree"], sorted(manifest["tree"]))
-    for path in ["BUILD.bazel", "plain/", "plain/notes.txt", "plain/workspace/", "plain/workspace/sub/a.txt"]:
+    for path in ["BUILD.bazel", "plain/", "plain/notes.txt", "plain/workspace/", "plain/workspace/sub/a.txt", "größe-日本/workspace/日本/naïve ☕.txt"]:
         asserts.true(env, path in manifest["tree"], path + " is not in the tree")
     asserts.false(env, "nested/" in manifest["tree"], "nested is another package")
     asserts.equals(env, [path for path in manifest["tree"] if not path.endswith("/")], sorted(manifest["files"]))

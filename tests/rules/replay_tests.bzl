@@ -103,12 +103,12 @@ def _batch_holds_every_scenario_impl(ctx):
     asserts.equals(env, True, manifest["batched"])
     asserts.equals(
         env,
-        [("dot.ted", False), ("two words", False), ("with-override", True)],
+        [("dot.ted", False), ("größe-日本", False), ("two words", False), ("with-override", True)],
         [(scenario["name"], scenario["declares_override"]) for scenario in manifest["scenarios"]],
     )
     asserts.equals(
         env,
-        [["input.json", "stdout.expected.jsonl"]] * 2 +
+        [["input.json", "stdout.expected.jsonl"]] * 3 +
         [["input.json", "replay.override.json", "session.jsonl", "stdout.expected.jsonl"]],
         [sorted(scenario["files"]) for scenario in manifest["scenarios"]],
     )
@@ -181,6 +181,13 @@ def replay_tests(name):
         directory = "dot.ted",
         files = ["input.json", "stdout.expected.jsonl"],
     )
+    _bundle_test(
+        name = "directory_beyond_ascii_test",
+        target_under_test = "//tests/rules/suite:größe-日本_test",
+        directory = "größe-日本",
+        files = ["input.json", "stdout.expected.jsonl"],
+        seed = ["workspace/日本/naïve ☕.txt"],
+    )
     _manifest_is_whole_test(
         name = "manifest_is_whole_test",
         target_under_test = "//tests/rules/suite:plain_test",
@@ -230,6 +237,7 @@ def replay_tests(name):
             ":batch_holds_every_scenario_test",
             ":declared_override_is_bundled_test",
             ":declared_scenario_without_files_keeps_its_target_test",
+            ":directory_beyond_ascii_test",
             ":directory_with_a_blank_test",
             ":directory_with_a_dot_test",
             ":executable_as_agent_is_refused_test",

@@ -44,7 +44,7 @@ def test_runner_decodes_agent_rules_and_options() -> None:
 
 def test_every_path_of_a_manifest_is_among_the_runfiles() -> None:
     runfiles = Runfiles(os.environ["RUNFILES_DIR"])
-    for target in ("plain_test", "batched_batch_test"):
+    for target in ("plain_test", "batched_batch_test", "größe-日本_test"):
         manifest = decoded(target)
         paths = [manifest.agent.binary, manifest.agent.overlay]
         for scenario in manifest.scenarios:
@@ -53,15 +53,26 @@ def test_every_path_of_a_manifest_is_among_the_runfiles() -> None:
                 *scenario.workspace.values(),
                 *scenario.workspace_expected.values(),
             ]
-        assert len(paths) > 5
+        assert len(paths) > 4
         for path in paths:
             assert Path(runfiles.locate(path)).is_file(), path
+
+
+def test_names_beyond_ascii_arrive_as_they_are() -> None:
+    [scenario] = decoded("größe-日本_test").scenarios
+    assert (scenario.name, scenario.label) == ("größe-日本", "//tests/rules/suite:größe-日本_test")
+    assert list(scenario.workspace) == ["日本/naïve ☕.txt"]
 
 
 def test_batch_holds_several_scenarios() -> None:
     manifest = decoded("batched_batch_test")
     assert manifest.batched
-    assert [scenario.name for scenario in manifest.scenarios] == ["dot.ted", "two words", "with-override"]
+    assert [scenario.name for scenario in manifest.scenarios] == [
+        "dot.ted",
+        "größe-日本",
+        "two words",
+        "with-override",
+    ]
 
 
 def test_guard_manifest_is_told_apart() -> None:
