@@ -15,7 +15,6 @@ from replay.session import canonical_form, read_log
 from scenarios.reference_agent.config import Config, SessionLogConfig
 from scenarios.reference_agent.store import Store
 from tests.reference_agent.model_server import ModelServer, finish, text
-from tests.reference_agent.test_sessions import load
 from tests.reference_agent.workbench import Workbench
 
 type Model = Callable[..., ModelServer]
@@ -36,7 +35,8 @@ def test_deltas_that_a_killed_agent_had_not_packed_are_there_when_the_session_go
     log = bench.log(session).name
     assert bench.kept_files() == [log, f"{log}.tail"]
     again = bench.restart(server, **settings)
-    assert "result" in again.request("session/resume", load(bench.work, session))
+    params = {"sessionId": session, "cwd": str(bench.work), "mcpServers": []}
+    assert "result" in again.request("session/resume", params)
     assert bench.kept_files() == [log]
     assert bench.data(session, "text-chunks")[0]["texts"] == ["a", "b", "c"]
     assert bench.data(session, "call/end")[0]["outcome"] == {"kind": "cancelled"}

@@ -3,14 +3,13 @@
 import base64
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.reference_agent.agent_process import Frame
 from tests.reference_agent.model_server import ModelServer, call, finish, text
-from tests.reference_agent.workbench import Workbench
+from tests.reference_agent.workbench import Workbench, is_running
 
 type Model = Callable[..., ModelServer]
 
@@ -334,12 +333,3 @@ def test_commands_run_in_a_terminal_of_a_client_that_offers_it(bench: Workbench,
     methods = [frame["method"] for frame in agent.frames if frame.get("method", "").startswith("terminal/")]
     assert methods == ["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"]
     assert agent.updates("tool_call_update")[1]["content"] == [{"type": "terminal", "terminalId": "t1"}]
-
-
-def is_running(process_id: int) -> bool:
-    try:
-        stat = Path(f"/proc/{process_id}/stat").read_text()
-    except FileNotFoundError, ProcessLookupError:
-        return False
-    # An orphan that its new parent has not reaped yet still has a process id.
-    return stat.rsplit(")", 1)[1].split()[0] not in ("Z", "X")

@@ -10,7 +10,7 @@ from typing import Any
 from tests.reference_agent.agent_process import AgentProcess
 from tests.reference_agent.model_server import ModelServer
 
-__all__ = ["Workbench"]
+__all__ = ["Workbench", "is_running"]
 
 CONFIG: dict[str, Any] = {
     "permissions": {"mode": "auto"},
@@ -102,3 +102,12 @@ class Workbench:
 
     def children(self, session_id: str) -> list[str]:
         return [data["sessionId"] for data in self.data(session_id, "subagent/start")]
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process_id}/stat").read_text()
+    except FileNotFoundError, ProcessLookupError:
+        return False
+    # An orphan that its new parent has not reaped yet still has a process id.
+    return stat.rsplit(")", 1)[1].split()[0] not in ("Z", "X")
