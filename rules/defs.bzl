@@ -2,10 +2,10 @@
 
 load("//rules/private:agent.bzl", _ReplayAgentInfo = "ReplayAgentInfo", _acp_agent = "acp_agent")
 load("//rules/private:bytecode.bzl", _py_bytecode = "py_bytecode")
+load("//rules/private:commands.bzl", _replay_commands = "replay_commands")
 load("//rules/private:guard_test.bzl", _fixture_guard_test = "fixture_guard_test")
 load("//rules/private:normaliser_rule.bzl", _replay_rule = "replay_rule")
 load("//rules/private:options.bzl", _replay_options = "replay_options")
-load("//rules/private:refresh.bzl", _replay_refresh = "replay_refresh")
 load("//rules/private:replay_suite.bzl", _acp_replay_suite = "acp_replay_suite")
 load("//rules/private:replay_test.bzl", _acp_replay_test = "acp_replay_test")
 
@@ -15,6 +15,6 @@ acp_replay_suite = _acp_replay_suite
 acp_replay_test = _acp_replay_test
 fixture_guard_test = _fixture_guard_test
 py_bytecode = _py_bytecode
+replay_commands = _replay_commands
 replay_options = _replay_options
-replay_refresh = _replay_refresh
 replay_rule = _replay_rule

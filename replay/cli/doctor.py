@@ -14,12 +14,12 @@ from replay.scenario.disk import packages_below, read_tree
 from replay.scenario.finding import Finding, Rule
 from replay.scenario.guard import find_outside_scenarios, find_unpinned
 from replay.scenario.tree import Tree
-from replay.script import Lane
+from replay.script import Fault, Lane
 from replay.session import count_events
 
 __all__ = ["add_arguments", "run"]
 
-_WARNINGS: Final = frozenset((Rule.STRAY, Rule.PERSONAL, Rule.DUPLICATE))
+_WARNINGS: Final = frozenset((Rule.STRAY, Rule.PERSONAL, Rule.DUPLICATE, Rule.UNTOLD))
 """Rules that only warn: other projects keep other files, and a personal path hurts nobody who reads it here."""
 
 
@@ -139,6 +139,8 @@ def _script_lines(place: str, lane: Lane) -> Iterator[str]:
         message = getattr(entry, "message", "")
         if message:
             words.append(repr(message))
+        if isinstance(entry, Fault):
+            words[0] = " ".join([entry.kind, *(str(value) for value in entry.fault.values())])
         recorded = f" turn {call.turn} step {call.step}" if call.turn or call.step else ""
         yield f"  {call.ordinal} {call.where}{recorded}: {', '.join(words)}"
 

@@ -17,6 +17,9 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final = {
     "doctor": ("replay.cli.doctor", "check fixtures without Bazel and print the script that they replay"),
+    "inspect": ("replay.cli.inspect", "show a session as a readable conversation"),
+    "diff": ("replay.cli.diff", "say what an agent did differently in two runs"),
+    "stale": ("replay.cli.stale", "list how old recordings are, and what has changed since"),
 }
 """Subcommand -> (module with `add_arguments(parser)` and `run(arguments) -> exit code`, what it does)."""
 

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 __all__ = ["CODECS", "load_codec"]
 
 CODECS = {
+    "anthropic_messages": "replay.models.anthropic_messages",
+    "gemini": "replay.models.gemini",
     "openai_chat": "replay.models.openai_chat",
+    "openai_responses": "replay.models.openai_responses",
 }
 
 

@@ -6,12 +6,16 @@ socket down and joins it, so that neither a thread nor a socket is left. Encrypt
 127.0.0.1 are absent on purpose.
 """
 
+import selectors
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import h11
+
+from replay.models.client import Client
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -24,35 +28,44 @@ if TYPE_CHECKING:
         def fail(self, error: BaseException) -> None: ...
 
 
-__all__ = ["BREAK", "END", "HOLD", "Answer", "Exchange", "Server"]
+__all__ = ["BREAK", "END", "HOLD", "RESET", "Answer", "Exchange", "Server"]
 
 END = "end"
 BREAK = "break"
 HOLD = "hold"
+RESET = "reset"
 
 _READ_BYTES = 1 << 16
 _BATCH_BYTES = 1 << 14
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LINGER_BYTES = 1 << 26
+_LINGER_NOT = struct.pack("ii", 1, 0)
 _TLS_HANDSHAKE = b"\x16\x03"
 
 
 class Exchange(NamedTuple):
-    """One request. target: as it stood in the request line. host: the Host header. encoding: Content-Encoding."""
+    """One request. target: as it stood in the request line. host: the Host header. encoding: Content-Encoding.
+
+    headers: all of them, names in lower case. client: who asked.
+    """
 
     method: str
     target: str
     host: str
     encoding: str
     body: bytes
+    headers: list[tuple[str, str]]
+    client: Client
 
 
 class Answer(NamedTuple):
     """One response.
 
     body: pieces, each sent as a chunk of its own if `streamed`, else sent as one whole. ending: END completes the
-    response; BREAK closes the connection before it is complete; HOLD keeps it open and incomplete until the client
-    leaves or the server stops. then: called once the body is out, before a HOLD waits.
+    response; BREAK closes the connection before it is complete; RESET resets it there, and sends nothing at all of a
+    whole response without a body; HOLD keeps it open and incomplete until the client
+    leaves or the server stops. then: called once the body is out, before a HOLD waits. live: the pieces come as time
+    passes, so none waits for the next to share a write.
     """
 
     status: int
@@ -61,10 +74,11 @@ class Answer(NamedTuple):
     streamed: bool = False
     ending: str = END
     then: Callable[[], None] | None = None
+    live: bool = False
 
 
 class Server:
-    """Listens on a free port of 127.0.0.1 between `start` and `stop`. Use once."""
+    """Listens on 127.0.0.1 between `start` and `stop`. Use once."""
 
     def __init__(self, application: Application, max_body_bytes: int) -> None:
         self._application = application
@@ -76,9 +90,9 @@ class Server:
         self._acceptor = threading.Thread(target=self._accept, name="gateway", daemon=True)
         self.port = 0
 
-    def start(self) -> int:
-        """Binds, listens and returns the port."""
-        self._listener.bind(("127.0.0.1", 0))
+    def start(self, port: int = 0) -> int:
+        """Binds `port`, or a free one for 0, listens and returns it."""
+        self._listener.bind(("127.0.0.1", port))
         self._listener.listen(512)
         self.port = self._listener.getsockname()[1]
         self._acceptor.start()
@@ -171,8 +185,11 @@ class _Connection:
                 return
             if exchange is None:
                 return
-            answer = self._application.answer(exchange)
-            if not self._send(answer, exchange.method) or self._protocol.our_state is not h11.DONE:
+            try:
+                is_of_use = self._send(self._application.answer(exchange), exchange.method)
+            finally:
+                exchange.client.release()
+            if not is_of_use or self._protocol.our_state is not h11.DONE:
                 return
             self._protocol.start_next_cycle()
 
@@ -208,6 +225,8 @@ class _Connection:
                     _header(request, b"host"),
                     _header(request, b"content-encoding"),
                     b"".join(pieces),
+                    [(name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers],
+                    Client(self._socket),
                 )
             else:
                 return None
@@ -217,32 +236,49 @@ class _Connection:
         headers = list(answer.headers)
         if answer.streamed:
             self._write_head(answer.status, headers)
-            self._write_pieces(answer.body)
+            self._write_pieces(answer.body, 0 if answer.live else _BATCH_BYTES)
         elif answer.ending != HOLD:
-            body = b"".join(answer.body)
-            broken = answer.ending == BREAK
-            # A broken whole response promises one byte more than it sends.
-            headers.append(("content-length", str(len(body) + broken)))
-            self._write_head(answer.status, headers)
-            if body and method != "HEAD":
-                self._socket.sendall(self._protocol.send(h11.Data(data=body)) or b"")
+            self._write_whole(answer, headers, method)
         if answer.then is not None:
             answer.then()
         if answer.ending == HOLD:
             # Bytes that come while holding are the client's next request, which will never be served.
             while self._socket.recv(_READ_BYTES):
                 pass
+        if answer.ending == RESET:
+            self._reset()
         if answer.ending != END:
             return False
         self._socket.sendall(self._protocol.send(h11.EndOfMessage()) or b"")
         return True
 
+    def _write_whole(self, answer: Answer, headers: list[tuple[str, str]], method: str) -> None:
+        body = b"".join(answer.body)
+        if answer.ending == RESET and not body:
+            return
+        # A broken whole response promises one byte more than it sends.
+        is_cut = answer.ending in (BREAK, RESET)
+        self._write_head(answer.status, [*headers, ("content-length", str(len(body) + is_cut))])
+        if body and method != "HEAD":
+            self._socket.sendall(self._protocol.send(h11.Data(data=body)) or b"")
+
+    def _reset(self) -> None:
+        """Lets `close` reset the connection, once all that was written is on its way: a reset drops what is not."""
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 1)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_WRITE)
+            selector.select()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
+
     def _write_head(self, status: int, headers: list[tuple[str, str]]) -> None:
         head = h11.Response(status_code=status, headers=headers, reason=b"")
         self._socket.sendall(self._protocol.send(head) or b"")
 
-    def _write_pieces(self, pieces: Iterable[bytes]) -> None:
-        """One chunk of the transfer coding a piece; the first is sent at once, later ones share a write."""
+    def _write_pieces(self, pieces: Iterable[bytes], batch_bytes: int) -> None:
+        """One chunk of the transfer coding a piece; the first is sent at once, later ones share a write.
+
+        batch_bytes: as much is written at once.
+        """
         batch: list[bytes] = []
         size = 0
         sent = False
@@ -250,7 +286,7 @@ class _Connection:
             framed = self._protocol.send(h11.Data(data=piece)) or b""
             batch.append(framed)
             size += len(framed)
-            if size >= _BATCH_BYTES or not sent:
+            if size >= batch_bytes or not sent:
                 self._socket.sendall(b"".join(batch))
                 batch.clear()
                 size = 0

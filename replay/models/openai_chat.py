@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE_PATH",
+    "KEY_VARIABLES",
+    "MALFORMED",
+    "REQUEST_ID",
+    "UPSTREAM",
     "StreamDecoder",
+    "authorization",
     "decode_error",
     "decode_request",
     "decode_response",
@@ -42,9 +47,14 @@ __all__ = [
     "encode_stream",
     "is_call",
     "probe",
+    "with_model",
 ]
 
 BASE_PATH = "/v1"
+UPSTREAM = "https://api.openai.com"
+KEY_VARIABLES = ("OPENAI_API_KEY",)
+REQUEST_ID = "x-request-id"
+MALFORMED = b'data: {"id":"chatcmpl-\n\n'
 _CALL_PATH = "/v1/chat/completions"
 _MODELS_PATH = "/v1/models"
 _DONE = encode_event(b"[DONE]")
@@ -59,6 +69,16 @@ _ERROR_CODE |= {"CONTEXT": "context_length_exceeded"}
 def is_call(path: str) -> bool:
     """Whether a POST to `path` is a model call."""
     return path == _CALL_PATH
+
+
+def authorization(key: str) -> list[tuple[str, str]]:
+    """The headers that carry the key."""
+    return [("authorization", f"Bearer {key}")]
+
+
+def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
+    """The same call for another model. body: what `decode_request` has read."""
+    return path, orjson.dumps({**orjson.loads(body), "model": model})
 
 
 def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
@@ -301,8 +321,8 @@ def _encode_usage(usage: dict[str, Json]) -> dict[str, Json]:
     return wire
 
 
-def encode_error(status: int, message: str, code: str) -> bytes:
-    """The body of an error. code: a throw entry's code, or the wire's own."""
+def encode_error(status: int, message: str, code: str, retry_after_ms: int | None = None) -> bytes:
+    """The body of an error. code: a throw entry's code, or the wire's own. retry_after_ms: this wire has headers for it."""
     kind = _ERROR_TYPE.get(status, "server_error" if status >= 500 else "invalid_request_error")
     error = {"message": message, "type": kind, "param": None, "code": _ERROR_CODE.get(code, code or None)}
     return orjson.dumps({"error": error})

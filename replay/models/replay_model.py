@@ -8,7 +8,8 @@ A Python agent plugs it in behind its own adapter interface; nothing else of thi
 
 `messages` is the conversation so far, `[{"role", "content"}]` with a string or a list of blocks as in a session log
 (text, reasoning, tool-call, tool-result, image); it tells concurrent sessions apart and feeds `{{fromRequest:…}}`.
-A recorded provider failure is a ModelCallError after its prefix, a recorded hang waits until it is cancelled. A call
+A recorded provider failure is a ModelCallError after its prefix, a recorded hang waits until it is cancelled. A fault of
+the connection is a ModelCallError, too, with the code MALFORMED or CONNECTION_RESET, or silence before a chunk. A call
 that the recording does not have is a DivergenceError: do not catch it, the run is over.
 Nothing is shared between event loops but the object itself, and asyncio is imported only by a call.
 """
@@ -20,7 +21,7 @@ from replay.errors import UsageError
 from replay.models.journal import append_entry, read_journal
 from replay.models.ready_file import make_ready_file
 from replay.models.wire import model_request
-from replay.script import Hang, Player, Throw, apply_override, derive_lanes, parse_override
+from replay.script import Hang, Player, apply_override, derive_lanes, parse_override
 from replay.session import read_log
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ _OVERRIDE = "replay.override.json"
 
 
 class ModelCallError(Exception):
-    """The recorded call failed. `message` and `code` are the provider failure's (AUTH, RATE_LIMIT, …)."""
+    """The recorded call failed. `message` and `code` are the provider failure's (AUTH, RATE_LIMIT, …) or the fault's.
 
-    def __init__(self, message: str, code: str) -> None:
+    retry_after_ms: when the provider wants to be asked again, None where it does not say.
+    """
+
+    def __init__(self, message: str, code: str, retry_after_ms: int | None = None) -> None:
         self.message = message
         self.code = code
+        self.retry_after_ms = retry_after_ms
         super().__init__(message)
 
 
@@ -110,12 +115,14 @@ class ReplayModel:
         import asyncio
 
         entry = self._player.open(model_request(messages, session, parent)).entry
-        for chunk in entry.expand():
-            await asyncio.sleep(0)
+        place = 0
+        for place, chunk in enumerate(entry.expand(), 1):
+            await asyncio.sleep(entry.pause_ms(place - 1) / 1000)
             yield chunk
-        await asyncio.sleep(0)
-        if isinstance(entry, Throw):
-            raise ModelCallError(entry.message, entry.code)
+        await asyncio.sleep(entry.pause_ms(place) / 1000)
+        outcome = entry.outcome
+        if outcome["kind"] == "failed":
+            raise ModelCallError(outcome["message"], outcome["code"], outcome.get("retryAfterMs"))
         if isinstance(entry, Hang):
             if entry.ready_file:
                 make_ready_file(os.getcwd() if cwd is None else cwd, entry.ready_file)

@@ -28,20 +28,34 @@ if TYPE_CHECKING:
         def close(self) -> list[Chunk]: ...
 
     class Codec(Protocol):
-        """The interface of a wire module; tests/models/codec_conformance.py is its definition of done."""
+        """The interface of a wire module; tests/models/codec_conformance.py is its definition of done.
+
+        UPSTREAM: the provider's own origin, where a recording goes unless told otherwise. KEY_VARIABLES: variables of
+        a caller's environment that may hold the key. REQUEST_ID: the header in which clients look for a reply's id.
+        MALFORMED: a frame that every client of this wire takes for one of its events, and that is none. path: local, its query included where it has one; `is_call` and
+        `probe` get it without.
+        """
 
         BASE_PATH: str
+        UPSTREAM: str
+        KEY_VARIABLES: Sequence[str]
+        REQUEST_ID: str
+        MALFORMED: bytes
         StreamDecoder: type[StreamDecoder]
 
         def is_call(self, path: str) -> bool: ...
         def probe(self, method: str, path: str, models: Sequence[str]) -> bytes | None: ...
         def decode_request(self, path: str, body: bytes) -> WireRequest: ...
+        def with_model(self, path: str, body: bytes, model: str) -> tuple[str, bytes]: ...
+        def authorization(self, key: str) -> list[tuple[str, str]]: ...
         def encode_stream(
             self, chunks: Iterable[Chunk], request: WireRequest, reply_id: str, complete: bool
         ) -> Iterator[bytes]: ...
         def encode_response(self, chunks: Iterable[Chunk], request: WireRequest, reply_id: str) -> bytes: ...
         def decode_response(self, body: bytes) -> list[Chunk]: ...
-        def encode_error(self, status: int, message: str, code: str) -> bytes: ...
+        def encode_error(
+            self, status: int, message: str, code: str, retry_after_ms: int | None = None
+        ) -> bytes: ...
         def decode_error(self, status: int, body: bytes) -> tuple[str, str]: ...
 
 
@@ -108,7 +122,7 @@ def model_request(messages: Iterable[Json], session: str | None, parent: str | N
         spoken: list[str] = []
         results: list[dict[str, str]] = []
         for block in content:
-            kind = block["type"]
+            kind = block.get("type") if isinstance(block, dict) else None
             texts = list(_texts(block))
             leaves += texts
             if kind == "tool-result":
@@ -121,8 +135,12 @@ def model_request(messages: Iterable[Json], session: str | None, parent: str | N
     return ModelRequest(session=session, parent=parent, messages=turns, text="\n".join(leaves))
 
 
-def _texts(block: Block) -> Iterator[str]:
-    """Text leaves of one block: its text or its tool arguments, then what it contains."""
+def _texts(block: Json) -> Iterator[str]:
+    """Text leaves of one block: its text or its tool arguments, then what it contains. A bare string is one, too."""
+    if isinstance(block, str):
+        yield block
+    if not isinstance(block, dict):
+        return
     for name in ("text", "arguments"):
         leaf = block.get(name)
         if isinstance(leaf, str):

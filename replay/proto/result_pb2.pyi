@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Result(_message.Message):
-    __slots__ = ("version", "scenario", "label", "mode", "exit_code", "first_line", "place", "fix", "cases", "warnings", "agent", "timing", "artefacts")
+    __slots__ = ("version", "scenario", "label", "mode", "exit_code", "first_line", "place", "fix", "cases", "warnings", "agent", "timing", "artefacts", "fixture")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SCENARIO_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,7 @@ class Result(_message.Message):
     AGENT_FIELD_NUMBER: _ClassVar[int]
     TIMING_FIELD_NUMBER: _ClassVar[int]
     ARTEFACTS_FIELD_NUMBER: _ClassVar[int]
+    FIXTURE_FIELD_NUMBER: _ClassVar[int]
     version: int
     scenario: str
     label: str
@@ -35,7 +36,16 @@ class Result(_message.Message):
     agent: Agent
     timing: Timing
     artefacts: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[int] = ..., scenario: _Optional[str] = ..., label: _Optional[str] = ..., mode: _Optional[str] = ..., exit_code: _Optional[int] = ..., first_line: _Optional[str] = ..., place: _Optional[str] = ..., fix: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., agent: _Optional[_Union[Agent, _Mapping]] = ..., timing: _Optional[_Union[Timing, _Mapping]] = ..., artefacts: _Optional[_Iterable[str]] = ...) -> None: ...
+    fixture: _containers.RepeatedCompositeFieldContainer[FixtureFile]
+    def __init__(self, version: _Optional[int] = ..., scenario: _Optional[str] = ..., label: _Optional[str] = ..., mode: _Optional[str] = ..., exit_code: _Optional[int] = ..., first_line: _Optional[str] = ..., place: _Optional[str] = ..., fix: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., agent: _Optional[_Union[Agent, _Mapping]] = ..., timing: _Optional[_Union[Timing, _Mapping]] = ..., artefacts: _Optional[_Iterable[str]] = ..., fixture: _Optional[_Iterable[_Union[FixtureFile, _Mapping]]] = ...) -> None: ...
+
+class FixtureFile(_message.Message):
+    __slots__ = ("name", "sha256")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    sha256: str
+    def __init__(self, name: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
 
 class Case(_message.Message):
     __slots__ = ("surface", "verdict", "message", "path", "expected", "actual")

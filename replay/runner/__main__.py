@@ -1,4 +1,4 @@
-"""What a replay_refresh target and `python -m replay.runner` execute. Compiled at every start, so it holds nothing."""
+"""What //:refresh and `python -m replay.runner` execute. Compiled at every start, so it holds nothing."""
 
 import sys
 

@@ -1,6 +1,7 @@
 """What a run leaves in the undeclared outputs, for a person and for other tools.
 
     actual/            the outputs of a run that did not pass, in fixture layout: copy them over to accept
+    executable.txt     which of them are executable, a name a line: Bazel and a zip file may lose it or make it up
     frames.jsonl       every line of both directions, as it was on the wire, with milliseconds since the start
     agent.stderr.txt   what the agent wrote there, capped
     result.json        the verdict; the same message as result.pb (replay/proto/result.proto)
@@ -16,9 +17,10 @@ import orjson
 
 from replay.runner.result import Result
 
-__all__ = ["Frame", "encode_frames", "result_message", "write_artefacts", "write_result"]
+__all__ = ["EXECUTABLE", "Frame", "encode_frames", "result_message", "write_artefacts", "write_result"]
 
 
+EXECUTABLE = "executable.txt"
 _MOST_FRAMES = 20_000
 
 
@@ -31,9 +33,16 @@ class Frame(NamedTuple):
 
 
 def write_artefacts(
-    directory: str, frames: Sequence[Frame], stderr: bytes, actual: Mapping[str, bytes]
+    directory: str,
+    frames: Sequence[Frame],
+    stderr: bytes,
+    actual: Mapping[str, bytes],
+    executable: Sequence[str] = (),
 ) -> list[str]:
-    """Leave the evidence of a run in `directory`; the names written, relative to it."""
+    """Leave the evidence of a run in `directory`; the names written, relative to it.
+
+    executable: those of `actual` that are, where that counts.
+    """
     names: list[str] = []
     if frames:
         _write(directory, "frames.jsonl", encode_frames(frames))
@@ -45,6 +54,9 @@ def write_artefacts(
         _write(directory, f"actual/{name}", data)
     if actual:
         names.append("actual/")
+    if executable:
+        _write(directory, EXECUTABLE, "".join(f"{name}\n" for name in executable).encode())
+        names.append(EXECUTABLE)
     return names
 
 
@@ -108,6 +120,7 @@ def result_message(result: Result) -> dict[str, Any]:
         "agent": {**result.agent._asdict(), "leftovers": list(result.agent.leftovers)},
         "timing": {name: round(value, 3) for name, value in result.timing._asdict().items()},
         "artefacts": list(result.artefacts),
+        "fixture": [{"name": name, "sha256": digest} for name, digest in sorted(result.fixture.items())],
     }
 
 

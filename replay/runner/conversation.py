@@ -242,6 +242,7 @@ class Conversation:
         self._flush_stdin(agent)
         self._loop.forget(agent.stdin)
         agent.close_stdin()
+        due = time.monotonic() + self._limits.exit
         steps = ((0, self._limits.exit), (signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS))
         used: list[str] = []
         for number, seconds in steps:
@@ -251,7 +252,7 @@ class Conversation:
             if self._wait_for_exit(agent, seconds):
                 break
         self.ended_by_runner = self.ended_by_runner or bool(used)
-        left = self._sweep(agent)
+        left = self._sweep(agent, due)
         self._settle_exit(agent, used, left)
 
     def _flush_stdin(self, agent: Process) -> None:
@@ -303,10 +304,17 @@ class Conversation:
             raise AgentError(sentence, fix=fix)
         self.warnings.append(f"{sentence} (accepted: {reason})")
 
-    def _sweep(self, agent: Process) -> list[str]:
-        """End what the agent left, except what belongs to the driver."""
+    def _sweep(self, agent: Process, due: float) -> list[str]:
+        """End what the agent left, except what belongs to the driver.
+
+        due: children that end themselves may take as long as the agent itself might have; but nobody waits for
+        those that a suite expects to stay.
+        """
         skip = self._terminals.pids() | {agent.pid}
-        left = end_all(os.getpid(), _LEFTOVER_SECONDS, skip=skip)
+        grace = _LEFTOVER_SECONDS
+        if not self._options.leftovers:
+            grace = max(grace, due - time.monotonic())
+        left = end_all(os.getpid(), grace, skip=skip)
         sentences = [f"{one.command} (pid {one.pid})" for one in left]
         self.leftovers.extend(one.command for one in left)
         return sentences

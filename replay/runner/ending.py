@@ -1,57 +1,59 @@
-"""The end of a run: its surfaces, normalised on both sides, compared or written back.
+"""The end of a run: its surfaces, redacted and normalised on both sides, compared or written back.
 
-Surfaces in order: `stdout`, then `session`, `session.1`, … for an agent that logs itself, `workspace` where the
-scenario expects one, `pins` where it pins prompt and tool texts, `consumption` last. One table of ids serves all surfaces of one side, because
-an id of the wire stands in the logs too. `accept-ready` outputs are in the form that is committed: placeholders,
-canonical packing.
+Surfaces in order: `stdout`, then the session logs (surfaces.py says what they are called), `requests` and `workspace`
+where the suite or the scenario asks for them, `pins` where it pins prompt and tool texts, `consumption` last.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from replay.errors import ReplayError
 from replay.runner.manifest import Manifest
-from replay.runner.reference import keep_references
+from replay.runner.outputs import (
+    Outputs,
+    collect_outputs,
+    compares_requests,
+    keep_recorded,
+    make_normaliser,
+    normalise_surfaces,
+)
+from replay.runner.redaction import Redact
+from replay.runner.relaxation import arranged, kept, unchanged_files, unmet_ignores
 from replay.runner.result import FAILED, PASSED, UNKNOWN, WRITTEN, Case
-from replay.runner.workspace import workspace_files
+from replay.runner.surfaces import (
+    REQUESTS_SURFACE,
+    WORKSPACE,
+    encode_lines,
+    file_of,
+    holds,
+    is_log,
+    log_surface,
+    unwanted_files,
+)
+from replay.runner.workspace import executable_files
 from replay.scenario.advice import refresh_command
-from replay.scenario.layout import EXPECTED_WORKSPACE, PINS, STDOUT, log_number
+from replay.scenario.layout import PINS, log_number
 from replay.scenario.load import Scenario
-from replay.session import SessionLog, pack, unpack
-from replay.surface import ABSENT, Json, Normaliser, Volatile, first_difference, render_difference, unified
-from replay.surface import Rule as SurfaceRule
+from replay.surface import ABSENT, Json, first_difference, render_difference, unified
 
 if TYPE_CHECKING:
     from replay.scenario.write_back import Change
 
-__all__ = ["Ending", "Outputs", "collect_outputs", "compare", "write_expected"]
+__all__ = [
+    "Ending",
+    "Outputs",
+    "collect_outputs",
+    "compare",
+    "planned_files",
+    "stale_relaxations",
+    "unfit",
+    "write_expected",
+    "write_files",
+]
 
-WORKSPACE = "workspace"
 _MAX_VALUE_CHARACTERS = 2000
-
-
-class Outputs(NamedTuple):
-    """What a run produced, normalised: surface -> lines. `pins` is None unless the scenario pins."""
-
-    surfaces: Mapping[str, list[Json]]
-    pins: Any = None
-
-    def files(self) -> dict[str, bytes]:
-        """The outputs as the files of a fixture."""
-        files = {
-            file_of(surface): encode_lines(values)
-            for surface, values in self.surfaces.items()
-            if surface != WORKSPACE
-        }
-        if WORKSPACE in self.surfaces:
-            files.update(workspace_files(self.surfaces[WORKSPACE]))
-        if self.pins is not None:
-            from replay.surface.pins import encode_pins
-
-            files.update(encode_pins(self.pins))
-        return files
 
 
 class Ending(NamedTuple):
@@ -61,7 +63,7 @@ class Ending(NamedTuple):
     manifest: Manifest
     outputs: Outputs
     workspace: list[Json] | None
-    """What workspace.expected/ holds, None where there is none."""
+    """What workspace.expected/ holds, None where it is not compared."""
     unconsumed: Sequence[str]
     made_session: bool
     """Whether the driver got a session; without one a header-only session.jsonl stands for no log."""
@@ -70,78 +72,39 @@ class Ending(NamedTuple):
     only: str = ""
     """The one surface that a filter names."""
     update_directory: str = ""
-
-
-def file_of(surface: str) -> str:
-    """The fixture file that holds a surface."""
-    return STDOUT if surface == "stdout" else f"{surface}.jsonl"
-
-
-def encode_lines(values: Sequence[Json]) -> bytes:
-    """JSON lines, one value each."""
-    return b"".join(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE) for value in values)
-
-
-def collect_outputs(
-    scenario: Scenario,
-    manifest: Manifest,
-    stdout: Sequence[Json],
-    logs: Sequence[SessionLog],
-    workspace: Sequence[Json] | None,
-    paths: Sequence[tuple[str, Sequence[str]]],
-    pins: bool,
-) -> Outputs:
-    """Everything that the run produced, normalised."""
-    rows = {surface_of(index): canonical_rows(log) for index, log in enumerate(logs)}
-    actual: dict[str, Sequence[Json]] = {"stdout": stdout, **rows}
-    if workspace is not None:
-        actual[WORKSPACE] = workspace
-    volatile = Volatile(paths, [log.header.id for log in logs], scenario.served_ids())
-    normaliser = Normaliser(volatile, [SurfaceRule(*rule) for rule in manifest.rules])
-    found = None
-    if pins and rows:
-        from replay.surface.pins import Pins, pins_of
-
-        raw = pins_of(list(rows["session"]))
-        if raw is not None:
-            system, schemas = normaliser.normalise("pins", raw.values())
-            assert isinstance(system, str) and isinstance(schemas, dict)
-            changes = schemas["changes"]
-            assert isinstance(changes, list)
-            found = Pins(system, schemas["initial"], changes)
-    surfaces = normaliser.normalise_all(actual)
-    for index, values in enumerate(scenario.session_values):
-        name = surface_of(index)
-        if name in surfaces:
-            surfaces[name] = keep_references(values, surfaces[name])
-    return Outputs(surfaces, found)
-
-
-def surface_of(index: int) -> str:
-    """The surface of the k-th log: `session`, `session.1`, …"""
-    return f"session.{index}" if index else "session"
-
-
-def canonical_rows(log: SessionLog) -> list[Json]:
-    """Header and rows in canonical packing: when an agent flushed is no behaviour of it."""
-    return [log.header.fields, *pack(unpack(log.rows))]
+    redact: Redact = list
+    """The run's. A fixture that this product wrote stays as it is; one that a person wrote may hold anything."""
+    pins: bool = False
+    """Whether the scenario is one that pins."""
 
 
 def expected_surfaces(ending: Ending, names: Sequence[str]) -> dict[str, list[Json] | None]:
-    """The committed side of each surface, normalised; None where its file is missing."""
+    """The committed side of each surface, redacted and normalised; None where its file is missing."""
     scenario, manifest = ending.scenario, ending.manifest
+    logs_itself = manifest.agent.logs_itself
+    raw = _committed(ending)
+    ids = [log.header.id for log in scenario.logs]
+    normaliser = make_normaliser(scenario, manifest, [], ids, ending.redact)
+    wanted = {name: values for name, values in raw.items() if name in names}
+    normalised = normalise_surfaces(normaliser, wanted, logs_itself, ending.redact)
+    if not logs_itself:
+        keep_recorded(scenario, normalised, logs_itself)
+    return {name: normalised.get(name) for name in names}
+
+
+def _committed(ending: Ending) -> dict[str, Sequence[Json]]:
+    """The surfaces that the fixture holds, as they stand there."""
+    scenario, logs_itself = ending.scenario, ending.manifest.agent.logs_itself
     raw: dict[str, Sequence[Json]] = {}
     if scenario.stdout is not None:
         raw["stdout"] = scenario.stdout
     for index, values in enumerate(scenario.session_values):
-        raw[surface_of(index)] = values
+        raw[log_surface(index, logs_itself)] = values
+    if scenario.requests is not None and logs_itself:
+        raw[REQUESTS_SURFACE] = scenario.requests
     if ending.workspace is not None:
         raw[WORKSPACE] = ending.workspace
-    volatile = Volatile([], [log.header.id for log in scenario.logs], scenario.served_ids())
-    normaliser = Normaliser(volatile, [SurfaceRule(*rule) for rule in manifest.rules])
-    wanted = {name: values for name, values in raw.items() if name in names}
-    normalised = normaliser.normalise_all(wanted)
-    return {name: normalised.get(name) for name in names}
+    return raw
 
 
 def compare(ending: Ending) -> list[Case]:
@@ -160,9 +123,12 @@ def compare(ending: Ending) -> list[Case]:
 def _names(ending: Ending) -> list[str]:
     """The surfaces of this run, of either side, in order."""
     names = ["stdout"]
-    if ending.manifest.agent.logs_itself:
-        written = sum(name.startswith("session") for name in ending.outputs.surfaces)
-        names += [surface_of(index) for index in range(max(len(ending.scenario.session_values), written))]
+    logs_itself = ending.manifest.agent.logs_itself
+    logs = [name for name in ending.outputs.surfaces if is_log(name, logs_itself)]
+    count = max(len(ending.scenario.session_values), len(logs))
+    names += [log_surface(index, logs_itself) for index in range(count)]
+    if compares_requests(ending.scenario, ending.manifest):
+        names.append(REQUESTS_SURFACE)
     if ending.workspace is not None:
         names.append(WORKSPACE)
     return names
@@ -170,21 +136,27 @@ def _names(ending: Ending) -> list[str]:
 
 def _compare_surface(ending: Ending, name: str, expected: list[Json] | None) -> Case:
     actual = ending.outputs.surfaces.get(name)
-    file = f"{ending.scenario.name}/{file_of(name)}"
+    logs_itself = ending.manifest.agent.logs_itself
+    file = f"{ending.scenario.name}/{file_of(name, logs_itself)}"
+    writer = "agent" if logs_itself else "gateway"
     if actual is None:
         if not ending.made_session and expected is not None and len(expected) == 1:
             return Case(name, PASSED)
         if ending.stopped_by is not None:
             return Case(name, UNKNOWN, "the run ended before this log was written")
-        return Case(name, FAILED, f"{name}: the agent wrote no such session log; {file} expects one")
-    if expected is None:
-        what = "is missing" if name == "stdout" else "is missing: the agent wrote one more session log"
+        return Case(name, FAILED, f"{name}: the {writer} wrote no such session log; {file} expects one")
+    if expected is None or (name == WORKSPACE and actual and not expected):
+        what = (
+            f"is missing: the {writer} wrote one more session log"
+            if is_log(name, logs_itself)
+            else "is missing"
+        )
         return Case(
             name,
             FAILED,
             f"{name}: {file} {what}; to write it: {refresh_command(ending.scenario.name)}",
         )
-    return _judged(name, _arranged(ending, name, expected), _arranged(ending, name, actual))
+    return _judged(name, *(arranged(ending.manifest, name, side) for side in (expected, actual)))
 
 
 def _judged(name: str, left: Sequence[Json], right: Sequence[Json]) -> Case:
@@ -202,22 +174,16 @@ def _judged(name: str, left: Sequence[Json], right: Sequence[Json]) -> Case:
     )
 
 
-def _differ(ending: Ending, name: str, committed: list[Json]) -> object | None:
-    actual = _arranged(ending, name, ending.outputs.surfaces[name])
-    return first_difference(_arranged(ending, name, committed), actual)
+def _differ(ending: Ending, name: str, committed: list[Json]) -> bool:
+    actual = arranged(ending.manifest, name, ending.outputs.surfaces[name])
+    return first_difference(arranged(ending.manifest, name, committed), actual) is not None
 
 
-def _arranged(ending: Ending, name: str, values: list[Json]) -> list[Json]:
-    """The two relaxations that a suite may ask for, on both sides."""
-    others = ending.manifest.options.others
-    if name != "stdout" or not (others.get("floating") or others.get("merge_text")):
-        return values
-    from replay.surface.arrange import float_updates, merge_text
-
-    if others.get("merge_text"):
-        values = merge_text(values)
-    kinds = [entry["kind"] for entry in others.get("floating") or []]
-    return float_updates(values, kinds) if kinds else values
+def stale_relaxations(ending: Ending) -> list[str]:
+    """Warnings of a run that came to its end: what the suite ignores and neither side has."""
+    if ending.stopped_by is not None:
+        return []
+    return unmet_ignores(ending.manifest, _committed(ending), ending.outputs.surfaces)
 
 
 def _compare_pins(ending: Ending) -> Case:
@@ -234,7 +200,7 @@ def _compare_pins(ending: Ending) -> Case:
     if ending.outputs.pins is None:
         verdict = UNKNOWN if ending.stopped_by is not None else FAILED
         return Case("pins", verdict, "pins: the agent's first log holds no request header to compare")
-    return _judged("pins", pins.values(), ending.outputs.pins.values())
+    return _judged("pins", ending.redact(pins.values()), ending.outputs.pins.values())
 
 
 def _consumption(ending: Ending) -> Case:
@@ -250,42 +216,98 @@ def write_expected(ending: Ending) -> list[Case]:
     """The cases of a refresh: each output file written where the scenario lives, or left as it was.
 
     A surface that equals the committed one keeps its bytes, so an unchanged run writes nothing. Nothing is written
-    for a run that was stopped, left calls unconsumed or lost its session log.
+    for a run that was stopped, left calls unconsumed, lost its session log or shows other words of the model than
+    were recorded.
     """
+    return unfit(ending) or write_files(ending, *planned_files(ending))
+
+
+def unfit(ending: Ending) -> list[Case]:
+    """The cases of a run that did not end well enough to be written, [] for any other."""
+    consumption = _consumption(ending)
+    is_over = ending.stopped_by is not None or consumption.verdict == FAILED
+    refused = _lost_log(ending)
+    if not is_over and not refused:
+        from replay.runner.recorded_half import other_streams
+
+        refused = other_streams(ending.scenario, ending.manifest, ending.outputs, ending.redact)
+    if not is_over and not refused:
+        return []
+    refused_names = [case.surface for case in refused]
+    names = [name for name in _written_names(ending) if name not in refused_names]
+    unknown = [Case(name, UNKNOWN, "nothing was written: the run did not end well") for name in names]
+    return [*unknown, *refused, consumption]
+
+
+def planned_files(ending: Ending) -> tuple[dict[str, bytes], list[str]]:
+    """The files that a run would have written, and those of the scenario that it would have deleted.
+
+    A surface that equals the committed one is not among them, but for logs, which write_back has to see.
+    """
+    names = _written_names(ending)
+    expected, committed = expected_surfaces(ending, names), _committed(ending)
+    files = ending.outputs.files()
+    stale = [name for name in executable_files(ending.workspace or ()) if name not in files]
+    logs_itself = ending.manifest.agent.logs_itself
+    for name in names:
+        normalised = expected[name]
+        own = [file for file in files if holds(name, file, logs_itself)]
+        if normalised is not None and not _differ(ending, name, normalised):
+            for file in own:
+                # A log stays among the files, or write_back would take a child for a stale one.
+                if log_number(file) is None:
+                    del files[file]
+                else:
+                    files[file] = ending.scenario.recording[file]
+        elif name == WORKSPACE:
+            for file in unchanged_files(
+                ending.manifest, ending.workspace or (), ending.outputs.surfaces[name]
+            ):
+                files.pop(file, None)
+        else:
+            files[file_of(name, logs_itself)] = encode_lines(_written(ending, name, committed.get(name, ())))
+    for file in unwanted_files(ending.manifest, ending.pins):
+        files.pop(file, None)
+        stale.append(file)
+    return files, stale
+
+
+def _written(ending: Ending, name: str, committed: Sequence[Json]) -> Sequence[Json]:
+    """The lines of a surface that differs as they go into its file."""
+    actual: Sequence[Json] = ending.outputs.surfaces[name]
+    if is_log(name, ending.manifest.agent.logs_itself):
+        from replay.runner.recorded_half import as_recorded
+
+        # The run's outputs show what the model said normalised.
+        actual = as_recorded(ending.scenario, ending.manifest, name, actual)
+    return kept(ending.manifest, name, committed, actual)
+
+
+def write_files(ending: Ending, files: Mapping[str, bytes], stale: Sequence[str]) -> list[Case]:
+    """Writes what `planned_files` returned, all or nothing; a case a surface says what became of it."""
     from replay.scenario.write_back import write_back
 
-    names = [name for name in _names(ending) if name in ending.outputs.surfaces]
-    consumption = _consumption(ending)
-    lost = _lost_log(ending)
-    if ending.stopped_by is not None or consumption.verdict == FAILED or lost:
-        return [
-            *(Case(name, UNKNOWN, "nothing was written: the run did not end well") for name in names),
-            *lost,
-            consumption,
-        ]
-    expected = expected_surfaces(ending, names)
-    files = ending.outputs.files()
-    stale = [name for name in workspace_files(ending.workspace or ()) if name not in files]
-    for name in names:
-        committed = expected[name]
-        if committed is None or _differ(ending, name, committed) is not None:
-            continue
-        for file in [file for file in files if _holds(name, file)]:
-            # A log stays among the files, or write_back would take a child for a stale one.
-            if log_number(file) is None:
-                del files[file]
-            else:
-                files[file] = ending.scenario.recording[file]
-    changes = write_back(ending.update_directory, files, stale)
+    names = _written_names(ending)
+    logs_itself = ending.manifest.agent.logs_itself
+    modes: Mapping[str, bool] = {}
+    if ending.manifest.options.workspace_modes:
+        modes = executable_files(ending.outputs.surfaces.get(WORKSPACE, ()))
+    changes = write_back(ending.update_directory, files, stale, modes)
     cases = [
-        _written_case(name, [change for change in changes if _holds(name, change.name)]) for name in names
+        _written_case(name, [change for change in changes if holds(name, change.name, logs_itself)])
+        for name in names
     ]
     for change in changes:
-        if not any(_holds(name, change.name) for name in names):
-            # A pin, or the log of a child that is no more.
-            surface = "pins" if change.name in PINS else change.name.removesuffix(".jsonl")
+        if not any(holds(name, change.name, logs_itself) for name in names):
+            # A pin, the requests that are wanted no more, or the log of a child that is no more.
+            surface = change.name.removesuffix(".jsonl").removesuffix(".expected")
+            surface = "pins" if change.name in PINS else surface
             cases.append(_written_case(surface, [change]))
-    return [*cases, consumption]
+    return [*cases, _consumption(ending)]
+
+
+def _written_names(ending: Ending) -> list[str]:
+    return [name for name in _names(ending) if name in ending.outputs.surfaces]
 
 
 def _lost_log(ending: Ending) -> list[Case]:
@@ -302,27 +324,9 @@ def _lost_log(ending: Ending) -> list[Case]:
 def _written_case(name: str, changes: Sequence[Change]) -> Case:
     if not changes:
         return Case(name, PASSED)
-    return Case(name, WRITTEN, ", ".join(_written(change) for change in changes))
+    from replay.runner.change_diff import summary
 
-
-def _written(change: Change) -> str:
-    """`wrote stdout.expected.jsonl (+2 -1)`: what became of a file, with the lines that came and went."""
-    from difflib import SequenceMatcher
-
-    before = (change.before or b"").split(b"\n")
-    after = (change.after or b"").split(b"\n")
-    added = removed = 0
-    for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after).get_opcodes():
-        if kind != "equal":
-            removed += end - start
-            added += new_end - new_start
-    verb = "deleted" if change.after is None else "wrote"
-    return f"{verb} {change.name} (+{added} -{removed})"
-
-
-def _holds(surface: str, file: str) -> bool:
-    """Whether a fixture file holds a surface, or a part of it."""
-    return file.startswith(EXPECTED_WORKSPACE) if surface == WORKSPACE else file == file_of(surface)
+    return Case(name, WRITTEN, ", ".join(map(summary, changes)))
 
 
 def _shown(value: object) -> str:

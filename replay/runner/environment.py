@@ -1,15 +1,26 @@
-"""The one door to the process environment: what Bazel, or a developer's shell, says about this run.
+"""The one door to the process environment: what Bazel, or a developer's shell, says about this run, and on what machine.
 
-Nothing else in the runner looks at os.environ. Source of the names: Bazel's test encyclopedia. An absent
-variable is an empty string; only `timeout_seconds` can be absent as None.
+Nothing else in the runner looks at os.environ, or asks who sits where. Source of the names: Bazel's test encyclopedia.
+An absent variable is an empty string; only `timeout_seconds` can be absent as None.
 """
 
-from collections.abc import Mapping
+import os
+import pwd
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replay.errors import UsageError
 
-__all__ = ["Environment", "read_environment"]
+__all__ = ["Environment", "Machine", "read_environment", "read_machine"]
+
+
+class Machine(NamedTuple):
+    """What a process can tell of the machine and the account it runs as, and no fixture may say."""
+
+    homes: Sequence[str] = ()
+    """The account's home directory in each of its spellings."""
+    user: str = ""
+    host: str = ""
 
 
 class Environment(NamedTuple):
@@ -66,6 +77,17 @@ def read_environment(source: Mapping[str, str]) -> Environment:
         workspace=get("BUILD_WORKSPACE_DIRECTORY", ""),
         working=get("BUILD_WORKING_DIRECTORY", ""),
     )
+
+
+def read_machine() -> Machine:
+    """This machine. An account that is in no list of accounts has neither name nor home."""
+    host = os.uname().nodename
+    try:
+        account = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return Machine(host=host)
+    homes = dict.fromkeys((account.pw_dir, os.path.realpath(account.pw_dir))) if account.pw_dir else ()
+    return Machine(tuple(homes), account.pw_name, host)
 
 
 def _count(source: Mapping[str, str], name: str, default: int) -> int:

@@ -22,7 +22,7 @@ from replay.runner.bazel_test import (
     surface_filter,
     write_reports,
 )
-from replay.runner.environment import Environment, read_environment
+from replay.runner.environment import Environment, read_environment, read_machine
 from replay.runner.loop import Loop
 from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest
 from replay.runner.process import become_subreaper
@@ -76,6 +76,7 @@ def run_manifest(environment: Environment) -> int:
         read_tables(environment.schema),
         environment.temporary,
         loop,
+        read_machine(),
         ends,
         only=surface_filter(environment),
     )

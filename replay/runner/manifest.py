@@ -2,7 +2,7 @@
 
 JSON made by `rules/private`, one per test target; paths in it are canonical rlocation paths. The same file
 written by hand runs a scenario outside Bazel (AGENT_REPLAY_MANIFEST=FILE `python -m replay.runner.main`) or refreshes it
-(`python -m replay.runner --manifest FILE`). A refresh over several suites has a manifest that lists theirs.
+(`python -m replay.runner --manifest FILE`). A command over several suites has a manifest that lists theirs.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,12 @@ __all__ = [
 ]
 
 _VERSION = 1
+_SURFACES = ("requests", "workspace")
 
 
 class AgentSpec(NamedTuple):
     """How the agent under test is started. Strings may hold {cwd} {home} {tmp} {sessions} {spill} {overlay}
-    {gateway_url} and {runfiles}."""
+    {gateway_url}, {gateway_origin} and {runfiles}."""
 
     name: str
     binary: str
@@ -41,6 +42,13 @@ class AgentSpec(NamedTuple):
     """Whether the agent writes session logs of design 4.1 below {sessions}."""
     model_api: str
     """The gateway's codec, empty where the model is replayed in the agent's process."""
+    home: Mapping[str, str] = {}
+    """Path below the agent's home -> rlocation path of the template of that file."""
+    live_api: str = ""
+    """The codec that the agent speaks to its provider when it is recorded; empty where nobody said."""
+    live_args: tuple[str, ...] = ()
+    """What follows `args` when it is recorded; {gateway_url} is the recording proxy."""
+    live_env: Mapping[str, str] = {}
 
 
 class Rule(NamedTuple):
@@ -66,8 +74,10 @@ class Options(NamedTuple):
     """Why a non-zero exit status is only a warning."""
     arrival_order: str = ""
     """Why lanes that no one can tell apart may be bound in order of arrival."""
+    workspace_modes: str = ""
+    """Why the executable bit of the workspace's files is compared; empty where it is not."""
     others: Mapping[str, Any] = {}
-    """What other rooms read: `floating`, `merge_text`, `accepted_deviations`."""
+    """What other rooms read: `floating`, `merge_text`, `parallel_tools`, `ignored`, `accepted_deviations`."""
 
 
 class ScenarioSpec(NamedTuple):
@@ -94,6 +104,8 @@ class Manifest(NamedTuple):
     options: Options
     batched: bool
     scenarios: tuple[ScenarioSpec, ...]
+    surfaces: tuple[str, ...] = ()
+    """What is compared besides the standing surfaces: "workspace", "requests"."""
 
 
 def is_guard_manifest(data: bytes) -> bool:
@@ -103,9 +115,9 @@ def is_guard_manifest(data: bytes) -> bool:
 
 
 def listed_manifests(data: bytes, file: str = "") -> list[str] | None:
-    """The rlocation paths in the manifest of a refresh; None for a manifest that holds scenarios itself."""
+    """The rlocation paths in the manifest of a command; None for a manifest that holds scenarios itself."""
     fields = _load(data, file)
-    if fields.get("kind") != "refresh":
+    if fields.get("kind") != "suites":
         return None
     paths: list[str] = _Reader(file).get(fields, "$", "manifests", list)
     return paths
@@ -124,13 +136,15 @@ def decode_manifest(data: bytes, file: str = "") -> Manifest:
     scenarios = reader.get(fields, "$", "scenarios", list)
     if not scenarios:
         raise UsageError("the manifest names no scenario", Location(file, path="$.scenarios"))
+    agent = _agent(reader, reader.get(fields, "$", "agent", dict))
     return Manifest(
         suite=reader.get(fields, "$", "suite", str, ""),
-        agent=_agent(reader, reader.get(fields, "$", "agent", dict)),
+        agent=agent,
         rules=tuple(_rule(reader, rule, index) for index, rule in enumerate(fields.get("rules") or [])),
         options=_options(reader, reader.get(fields, "$", "options", dict, {})),
         batched=reader.get(fields, "$", "batched", bool, False),
         scenarios=tuple(_scenario(reader, item, index) for index, item in enumerate(scenarios)),
+        surfaces=_surfaces(reader, reader.get(fields, "$", "surfaces", list, []), agent),
     )
 
 
@@ -183,22 +197,43 @@ def _agent(reader: _Reader, fields: dict[str, Any]) -> AgentSpec:
             "an agent whose session log comes from the gateway needs a model_api",
             Location(reader.file, path="$.agent.model_api"),
         )
+    replay_args, replay_env = get("replay_args", list, []), get("replay_env", dict, {})
+    # An agent that replays over HTTP is pointed at the proxy as at the gateway.
+    live_args, live_env = (replay_args, replay_env) if model_api else ([], {})
     return AgentSpec(
         name=get("name", str, "agent"),
         binary=get("binary", str),
         args=tuple(get("args", list, [])),
         env=get("env", dict, {}),
-        replay_args=tuple(get("replay_args", list, [])),
-        replay_env=get("replay_env", dict, {}),
+        replay_args=tuple(replay_args),
+        replay_env=replay_env,
         overlay=get("overlay", str, ""),
         logs_itself=session_log == "self",
         model_api=model_api,
+        home=get("home", dict, {}),
+        live_api=get("live_api", str, model_api),
+        live_args=tuple(get("live_args", list, live_args)),
+        live_env=get("live_env", dict, live_env),
     )
 
 
 def _rule(reader: _Reader, fields: Any, index: int) -> Rule:
     path = f"$.rules[{index}]"
     return Rule(*(reader.get(fields, path, key, str) for key in Rule._fields))
+
+
+def _surfaces(reader: _Reader, names: list[Any], agent: AgentSpec) -> tuple[str, ...]:
+    for index, name in enumerate(names):
+        where = Location(reader.file, path=f"$.surfaces[{index}]")
+        if name not in _SURFACES:
+            raise UsageError(f"{name!r} is no surface", where, f"write one of {', '.join(_SURFACES)}")
+        if name == "requests" and not agent.model_api:
+            raise UsageError(
+                f'the requests of "{agent.name}" cannot be seen: it replays in its own process',
+                where,
+                "give its acp_agent a model_api, or take requests out of surfaces",
+            )
+    return tuple(names)
 
 
 def _options(reader: _Reader, fields: dict[str, Any]) -> Options:
@@ -212,7 +247,21 @@ def _options(reader: _Reader, fields: dict[str, Any]) -> Options:
             raise UsageError(f"{key} cannot be {value!r}", Location(reader.file, path=f"$.options.{key}"))
         values[key] = value
     values["others"] = {key: value for key, value in fields.items() if key not in own}
+    _check_ignored(reader, fields.get("ignored") or [])
     return Options(**values)
+
+
+def _check_ignored(reader: _Reader, listed: Any) -> None:
+    """Raises UsageError here rather than where a run is judged."""
+    if not isinstance(listed, list):
+        raise UsageError("ignored: expected a list", Location(reader.file, path="$.options.ignored"))
+    if listed:
+        from replay.surface.ignore import Ignored
+
+        try:
+            Ignored(listed)
+        except UsageError as error:
+            raise UsageError(error.what, Location(reader.file, path=error.where.path), error.fix) from None
 
 
 def _scenario(reader: _Reader, fields: Any, index: int) -> ScenarioSpec:

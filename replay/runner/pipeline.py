@@ -1,7 +1,7 @@
 """The one pipeline: `run_scenario(scenario, mode)` from manifest to result.
 
     manifest -> load scenario -> sandbox -> seed workspace -> model seam -> agent and driver
-      -> close, drain -> collect surfaces -> normalise both sides -> compare | write back -> result
+      -> close, drain -> collect surfaces -> redact, normalise both sides -> compare | write back -> result
 
 Whatever goes wrong becomes part of the result, never an exception, except a fault of our own in here; and what
 was produced until then is judged and kept all the same, so that a crash leaves an accept-ready bundle too.
@@ -9,25 +9,30 @@ was produced until then is judged and kept all the same, so that a crash leaves 
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from replay.acp import Driver, Tables
 from replay.errors import AgentError, DivergenceError, FixtureError, Location, ReplayError, UsageError
 from replay.runner.artefacts import write_artefacts, write_result
+from replay.runner.baseline import fixture_digests
 from replay.runner.client_host import SandboxHost
 from replay.runner.conversation import Conversation, Limits, Stopped
-from replay.runner.ending import Ending, Outputs, collect_outputs
+from replay.runner.ending import Ending, Outputs, collect_outputs, stale_relaxations
+from replay.runner.environment import Machine
+from replay.runner.home import seed_home
 from replay.runner.loop import Loop
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.mode import Mode
 from replay.runner.process import Process, spawn
+from replay.runner.redaction import Redact, given_files, redaction_of
 from replay.runner.result import AgentFacts, Case, Result, Timing
 from replay.runner.runfiles import Runfiles
 from replay.runner.sandbox import Sandbox, expand, make_sandbox
 from replay.runner.seam import Seam, SeamOrder
 from replay.runner.seed import seed_workspace
 from replay.runner.session_tail import SessionTail, collect_logs
+from replay.runner.surfaces import WORKSPACE
 from replay.runner.terminal import Terminals
 from replay.runner.workspace import expected_workspace, workspace_values
 from replay.scenario.layout import OVERRIDE, SEED
@@ -51,10 +56,14 @@ class Surroundings(NamedTuple):
     tables: Tables
     temporary: str
     loop: Loop
+    machine: Machine = Machine()
+    """Where the run takes place: nothing that a fixture says or a comparison sees."""
     ends: float | None = None
     """Point on the monotonic clock at which the test's time is over."""
     update_directory: Callable[[ScenarioSpec], str] | None = None
     only: str = ""
+    sandbox: str = ""
+    """Twelve hex digits for the names of the sandbox's directories, where they are free; "" for names that are drawn."""
 
 
 def run_scenario(spec: ScenarioSpec, mode: Mode, around: Surroundings, outputs: str = "") -> Result:
@@ -87,8 +96,10 @@ class _Run:
         self.evidence: list[str] = []
         self.outputs: Outputs | None = None
         self.conversation: Conversation | None = None
+        self.driver: Driver | None = None
         self.sandbox: Sandbox | None = None
         self.seam: Seam | None = None
+        self.redact: Redact = list
         self._directory = spec.directory or spec.name
         self._marks = [time.monotonic()]
         self._cpu = time.process_time()
@@ -106,7 +117,14 @@ class _Run:
         sandbox = self._prepare(scenario)
         seam = self.mode.model(
             SeamOrder(
-                scenario, self.around.manifest.agent, self.around.manifest.options, sandbox, self._directory
+                scenario,
+                self.around.manifest.agent,
+                self.around.manifest.options,
+                sandbox,
+                self._directory,
+                self.around.manifest.rules,
+                self._session_ids,
+                self.redact,
             )
         )
         self.seam = seam
@@ -130,14 +148,18 @@ class _Run:
 
     def _prepare(self, scenario: Scenario) -> Sandbox:
         spec = self.spec
-        sandbox = make_sandbox(self.around.temporary, spec.cwd_parent)
+        sandbox = make_sandbox(self.around.temporary, spec.cwd_parent, self.around.sandbox)
         self.sandbox = sandbox
+        self.redact = redaction_of(self.around.machine, sandbox, self._given).redact
         packed = None
         if SEED in spec.files:
             with open(self.around.runfiles.locate(spec.files[SEED]), "rb") as file:
                 packed = file.read()
         seed_workspace(sandbox.cwd, dict(scenario.workspace), packed, self._directory, sandbox.values())
         return sandbox
+
+    def _given(self) -> Iterator[bytes]:
+        return given_files(self.spec, self.around.manifest.agent.name, self.around.runfiles.locate)
 
     def _talk(self, scenario: Scenario, sandbox: Sandbox, seam: Seam) -> Driver:
         """Agent and driver until the last exit. What stops the run is kept in `error`."""
@@ -157,6 +179,8 @@ class _Run:
             self.around.tables,
             manifest.options.others.get("accepted_deviations") or (),
         )
+
+        self.driver = driver
 
         def start_agent() -> Process:
             return spawn(arguments, environment, sandbox.cwd)
@@ -189,13 +213,15 @@ class _Run:
         values = {**sandbox.values(), **seam.values, "runfiles": self.around.runfiles.directory}
         if agent.overlay:
             values["overlay"] = self.around.runfiles.locate(agent.overlay)
+        locate = self.around.runfiles.locate
+        seed_home(sandbox.home, {name: locate(path) for name, path in agent.home.items()}, values)
         environment = sandbox.environment(
             seam.environment,
             _expand_all(agent.env, values),
-            _expand_all(agent.replay_env, values),
+            _expand_all(seam.variables, values),
             _expand_all(scenario.script.env, values),
         )
-        arguments = [expand(argument, values) for argument in (*agent.args, *agent.replay_args)]
+        arguments = [expand(argument, values) for argument in (*agent.args, *seam.arguments)]
         return environment, [self.around.runfiles.locate(agent.binary), *arguments]
 
     def _limits(self) -> Limits:
@@ -221,24 +247,41 @@ class _Run:
             )
             del stdout[_MAX_EVIDENCE_FRAMES:]
         expected = self._expected_workspace()
-        workspace = None if expected is None else workspace_values(sandbox.cwd)
+        workspace = None if expected is None else workspace_values(sandbox.cwd, self._modes)
         self.outputs = collect_outputs(
-            scenario, self.around.manifest, stdout, logs, workspace, sandbox.spellings(), self.spec.pins
+            scenario,
+            self.around.manifest,
+            stdout,
+            logs,
+            seam.calls(),
+            None if workspace is None else workspace.values,
+            sandbox.spellings(),
+            self.spec.pins,
+            sandbox.cwd,
+            self.redact,
         )
+        if workspace is not None:
+            self.outputs = self.outputs._replace(binaries=workspace.binaries)
         directory = self.around.update_directory
-        self.cases = self.mode.finish(
-            Ending(
-                scenario,
-                self.around.manifest,
-                self.outputs,
-                expected,
-                seam.unconsumed(),
-                bool(driver.sessions),
-                self.error,
-                self.around.only,
-                directory(self.spec) if directory else "",
-            )
+        ending = Ending(
+            scenario,
+            self.around.manifest,
+            self.outputs,
+            expected,
+            seam.unconsumed(),
+            bool(driver.sessions),
+            self.error,
+            self.around.only,
+            directory(self.spec) if directory else "",
+            self.redact,
+            self.spec.pins,
         )
+        self.cases = self.mode.finish(ending)
+        self.warnings.extend(stale_relaxations(ending))
+
+    def _session_ids(self) -> list[str]:
+        """The ids of the ACP sessions as far as the agent has named them; asked for from the gateway's threads."""
+        return [session.id for session in self.driver.sessions] if self.driver is not None else []
 
     def _find_cause(self, seam: Seam, driver: Driver) -> None:
         """What a person should read first: a left recording explains a hang or an exit, not the other way round."""
@@ -271,11 +314,16 @@ class _Run:
             self.error = error
             return collect_logs(sandbox.sessions, plain, salvage=True)
 
+    @property
+    def _modes(self) -> bool:
+        return bool(self.around.manifest.options.workspace_modes)
+
     def _expected_workspace(self) -> list[Any] | None:
         files = self.spec.workspace_expected
         if not files:
-            return None
-        return expected_workspace({name: self.around.runfiles.locate(path) for name, path in files.items()})
+            return [] if WORKSPACE in self.around.manifest.surfaces else None
+        located = {name: self.around.runfiles.locate(path) for name, path in files.items()}
+        return expected_workspace(located, self._modes)
 
     # What is left of it.
 
@@ -319,12 +367,19 @@ class _Run:
         )
         if not outputs:
             return result
-        actual = self.outputs.files() if self.outputs is not None and result.exit_code else {}
+        judged = self.outputs if result.exit_code else None
+        actual = judged.files() if judged is not None else {}
+        executable = judged.executable() if judged is not None else []
         frames = conversation.frames if conversation is not None else ()
         stderr = bytes(conversation.stderr) if conversation is not None else b""
         os.makedirs(outputs, exist_ok=True)
         result = result._replace(
-            artefacts=[*write_artefacts(outputs, frames, stderr, actual), "result.json", "result.pb"]
+            artefacts=[
+                *write_artefacts(outputs, frames, stderr, actual, executable),
+                "result.json",
+                "result.pb",
+            ],
+            fixture=fixture_digests(self.spec, self.around.runfiles.locate) if result.exit_code else {},
         )
         write_result(outputs, result)
         return result

@@ -1,54 +1,39 @@
 """The refresh command: replays scenarios without a key and rewrites their expected outputs in the source tree.
 
-    bazel run //:refresh -- SCENARIO… | --all                  a replay_refresh target
+    bazel run //:refresh -- SCENARIO… | --all                  a target of replay_commands
     python -m replay.runner --manifest FILE SCENARIO…          by hand: FILE is a manifest as the rules write it
 
-Scenarios lie below BUILD_WORKSPACE_DIRECTORY, by hand below the current directory, and so do files of a hand-written
-manifest that no runfiles tree holds. Nothing is written for a scenario whose run did not end well. The exit code is
-the gravest of all runs.
+Nothing is written for a scenario whose run did not end well. The exit code is the gravest of all runs.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from replay.errors import ReplayError, UsageError
-from replay.runner.environment import Environment, read_environment
+from replay.runner.command import INTERRUPTED, guarded, open_suites
+from replay.runner.environment import Environment, read_environment, read_machine
 from replay.runner.loop import Loop
 from replay.runner.main import read_tables, write_console
-from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest, listed_manifests
+from replay.runner.manifest import ScenarioSpec
 from replay.runner.mode import REFRESH
 from replay.runner.pipeline import Surroundings, run_scenario
 from replay.runner.process import become_subreaper
 from replay.runner.report import render_refresh, render_refresh_summary
 from replay.runner.result import Result, worst
-from replay.runner.runfiles import Runfiles, runfiles_directory
 from replay.runner.selection import select_by_name
 from replay.scenario.write_back import recover
 
 __all__ = ["main"]
 
-_STOPPED = 130
-"""What a shell says of a command that SIGINT ended."""
-
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; the process's exit code. A user's mistake is a sentence, never a traceback."""
-    try:
-        return _refresh(_parser().parse_args(arguments), read_environment(os.environ))
-    except ReplayError as error:
-        print(error.explained(), file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted: the scenario that was running is as it was", file=sys.stderr)
-        return _STOPPED
-    except Exception:
-        import traceback
-
-        traceback.print_exc()
-        print("this is a fault of agent_replay: please report it with the lines above", file=sys.stderr)
-        return 4
+    """Run the command; the process's exit code."""
+    options = _parser().parse_args(arguments)
+    return guarded(
+        lambda: _refresh(options, read_environment(os.environ)), "the scenario that was running is as it was"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,37 +52,35 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refresh(options: argparse.Namespace, environment: Environment) -> int:
-    stood = environment.working or os.getcwd()
-    tree = environment.workspace or os.getcwd()
-    runfiles = Runfiles(
-        runfiles_directory(environment.runfiles_dir, __file__), environment.runfiles_manifest, tree
-    )
-    files = [os.path.join(stood, file) for file in options.manifest] or [environment.manifest]
-    manifests = list(_read_manifests(files, runfiles))
-    chosen = select_by_name(manifests, options.scenarios, everything=options.everything)
+    suites = open_suites(options.manifest, environment)
+    chosen = select_by_name(suites.manifests, options.scenarios, everything=options.everything)
     tables = read_tables(environment.schema)
+    machine = read_machine()
     become_subreaper()
     loop = Loop()
     loop.stop_on_sigterm()
-
-    def directory_of(spec: ScenarioSpec) -> str:
-        return os.path.join(tree, spec.directory or spec.name)
-
     results: list[Result] = []
     for manifest, spec in ((manifest, spec) for manifest, specs in chosen for spec in specs):
         if loop.stopped:
             break
         around = Surroundings(
-            manifest, runfiles, tables, environment.temporary, loop, update_directory=directory_of
+            manifest,
+            suites.runfiles,
+            tables,
+            environment.temporary,
+            loop,
+            machine,
+            update_directory=suites.directory_of,
         )
         outputs = os.path.join(options.outputs, spec.name) if options.outputs else ""
-        results.append(_run(around, directory_of(spec), spec, outputs and os.path.join(stood, outputs)))
+        directory = suites.directory_of(spec)
+        results.append(_run(around, directory, spec, outputs and os.path.join(suites.stood, outputs)))
         write_console(render_refresh(results[-1], outputs))
     left = sum(len(specs) for _, specs in chosen) - len(results)
     if len(results) > 1 or left:
         write_console(render_refresh_summary(results, left))
     loop.close()
-    return worst(results) or (_STOPPED if left else 0)
+    return worst(results) or (INTERRUPTED if left else 0)
 
 
 def _run(around: Surroundings, directory: str, spec: ScenarioSpec, outputs: str) -> Result:
@@ -114,20 +97,5 @@ def _run(around: Surroundings, directory: str, spec: ScenarioSpec, outputs: str)
     return Result(spec.name, spec.label, REFRESH.name, error=error)
 
 
-def _read_manifests(files: Iterable[str], runfiles: Runfiles) -> Iterator[Manifest]:
-    """The manifests in `files`, and those that they list."""
-    for file in files:
-        if not file:
-            raise UsageError(
-                "there is no manifest", fix="start a replay_refresh target with bazel run, or name --manifest"
-            )
-        try:
-            with open(runfiles.locate(file), "rb") as opened:
-                data = opened.read()
-        except OSError as error:
-            raise UsageError(f"the manifest {file} cannot be read: {error.strerror}") from None
-        listed = listed_manifests(data, file)
-        if listed is None:
-            yield decode_manifest(data, os.path.basename(file))
-        else:
-            yield from _read_manifests(listed, runfiles)
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

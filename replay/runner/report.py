@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from replay.errors import AgentError, counted
 from replay.runner.result import WRITTEN, Result
-from replay.scenario.advice import refresh_command
+from replay.scenario.advice import accept_command
 
 __all__ = ["render_console", "render_refresh", "render_refresh_summary", "render_summary"]
 
@@ -70,11 +70,6 @@ def reproduce_command(result: Result) -> str:
     return f"bazel test {result.label or result.scenario} --test_output=streamed"
 
 
-def accept_command(result: Result) -> str:
-    """The command that takes the new behaviour for right."""
-    return refresh_command(result.scenario)
-
-
 def _body(result: Result) -> Iterator[str]:
     if isinstance(result.error, AgentError) and str(result.error.where):
         yield f"  while the driver played {result.error.where}"
@@ -108,6 +103,6 @@ def _where_to_look(result: Result, outputs: str) -> Iterator[str]:
         )
     yield f"  reproduce: {reproduce_command(result)}"
     surfaces = [case.surface for case in result.failed_cases]
-    # A refresh replays the recording too: it cannot accept calls that the recording holds and the agent does not make.
+    # Calls that the recording holds and the agent does not make are the model's half, which nothing but record writes.
     if surfaces and "consumption" not in surfaces and result.error is None and not result.fault:
-        yield f"  accept: {accept_command(result)}"
+        yield f"  accept: {accept_command(result.scenario)}"

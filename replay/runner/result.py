@@ -1,6 +1,6 @@
 """What one run of one scenario came to: values only, made by the pipeline, shown by the report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replay.errors import AgentError, DivergenceError, ReplayError
@@ -66,6 +66,8 @@ class Result(NamedTuple):
     timing: Timing = Timing()
     artefacts: Sequence[str] = ()
     """Files left in the undeclared outputs, relative to them."""
+    fixture: Mapping[str, str] = {}
+    """Of a run that did not pass: name of each fixture file -> SHA-256 of what the run read, in hex."""
 
     @property
     def exit_code(self) -> int:

@@ -83,14 +83,14 @@ class Sandbox(NamedTuple):
             remove_tree(root)
 
 
-def make_sandbox(temporary: str, cwd_parent: str = "") -> Sandbox:
+def make_sandbox(temporary: str, cwd_parent: str = "", wish: str = "") -> Sandbox:
     """Fresh directories for one run.
 
-    `temporary` must exist. `cwd_parent` is an absolute directory, or {home}, {tmp} with a path below it.
-    Raises UsageError for a parent that is relative.
+    `temporary` must exist. `cwd_parent` is an absolute directory, or {home}, {tmp} with a path below it. `wish` are 12
+    hex digits for names that are free; otherwise names are drawn. Raises UsageError for a parent that is relative.
     """
-    long_root = _claim(os.path.realpath(temporary))
-    short_root = _claim_short(long_root)
+    long_root = _claim(os.path.realpath(temporary), wish)
+    short_root = _claim_short(long_root, wish)
     roots = [short_root, long_root]
     home, tmp = f"{long_root}/home", f"{short_root}/tmp"
     for path in (home, tmp, f"{short_root}/spill", f"{long_root}/sessions", f"{long_root}/fixture"):
@@ -105,7 +105,7 @@ def make_sandbox(temporary: str, cwd_parent: str = "") -> Sandbox:
                 f'cwd_parent "{cwd_parent}" is relative', fix="name an absolute directory, {home} or {tmp}"
             )
         os.makedirs(parent, exist_ok=True)
-        own = _claim(os.path.realpath(parent))
+        own = _claim(os.path.realpath(parent), wish)
         roots.insert(0, own)
         cwd = f"{own}/cwd"
     os.mkdir(cwd, 0o755)
@@ -138,22 +138,23 @@ def remove_tree(root: str) -> None:
         return
 
 
-def _claim(parent: str) -> str:
+def _claim(parent: str, wish: str) -> str:
     """A new directory below `parent` that no other run has. Its name has the same length in every run."""
     while True:
-        path = f"{parent}/agent_replay-{os.urandom(_NAME_BYTES).hex()}"
+        path = f"{parent}/agent_replay-{wish or os.urandom(_NAME_BYTES).hex()}"
         try:
             os.mkdir(path, 0o755)
         except FileExistsError:
+            wish = ""
             continue
         return path
 
 
-def _claim_short(long_root: str) -> str:
+def _claim_short(long_root: str, wish: str) -> str:
     """The root of fixed length. Where no short directory is writable the long root has to serve."""
     for parent in _SHORT_ROOTS:
         try:
-            return _claim(os.path.realpath(parent))
+            return _claim(os.path.realpath(parent), wish)
         except OSError:
             continue
     path = f"{long_root}/short"

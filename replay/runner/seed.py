@@ -16,12 +16,15 @@ so a seed may hold BUILD files, links, empty directories or a repository of its 
 import os
 import posixpath
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from replay.errors import FixtureError, Location
 from replay.scenario.layout import SEED
+
+if TYPE_CHECKING:
+    from replay.surface.secrets import Secret
 
 __all__ = ["seed_workspace"]
 
@@ -36,10 +39,6 @@ _FORMS = (
 )
 _SECRET_NAMES = frozenset({".env", ".netrc", ".pypirc", "id_rsa", "id_ed25519"})
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
-_SECRET_TRIGGERS = (
-    b"sk-", b"PRIVATE KEY", b"AKIA", b"ASIA", b"AIza", b"ya29.", b"GOCSPX-", b"ghp_", b"gho_", b"ghs_", b"ghu_",
-    b"ghr_", b"_pat_", b"glpat-", b"xox", b"_live_", b"npm_", b"pypi-", b"hf_", b"eyJ", b"earer ", b"ecret",
-)  # fmt: skip
 
 
 def seed_workspace(
@@ -138,16 +137,26 @@ def _refuse_secret(name: str, data: bytes, file: str) -> None:
     line = 0
     if base in _SECRET_NAMES or (base.startswith(".env.") and base not in _EXAMPLES):
         kind = "a file of credentials, by its name,"
-    elif any(trigger in data for trigger in _SECRET_TRIGGERS):
-        # Imported here: few seeds hold anything like a key, and the patterns take time to compile.
-        from replay.surface.secrets import scan
-
-        found = [secret for secret in scan(data.decode("utf-8", "replace")) if not secret.is_personal]
-        if found:
-            kind, line = f"a secret ({found[0].kind})", found[0].line
+    else:
+        secret = _first_secret(data)
+        if secret is not None:
+            kind, line = f"a secret ({secret.kind})", secret.line
     if kind:
         raise FixtureError(
             f"{kind} would reach the agent",
             Location(file, line),
             "take it out of the workspace; a replay needs no key",
         )
+
+
+def _first_secret(data: bytes) -> Secret | None:
+    # Imported here, and the second where there is a trigger: most workspaces are empty, and few files hold anything
+    # like a key.
+    from replay.surface.secrets_kinds import CREDENTIALS, is_triggered
+
+    # UTF-16 has a zero in every second byte.
+    if not is_triggered(CREDENTIALS, data.replace(b"\0", b"").decode("latin-1")):
+        return None
+    from replay.surface.secrets import Scanner
+
+    return next((secret for secret in Scanner().scan_file(data) if not secret.is_personal), None)

@@ -68,4 +68,4 @@ def _listing(manifests: Sequence[Manifest]) -> str:
     for manifest in manifests:
         names.setdefault(manifest.suite, []).extend(spec.name for spec in manifest.scenarios)
     lines = (f"{suite}: {', '.join(sorted(found))}" for suite, found in names.items())
-    return "\n".join(["one of these; a suite that is missing goes into `suites` of replay_refresh", *lines])
+    return "\n".join(["one of these; a suite that is missing goes into `suites` of replay_commands", *lines])

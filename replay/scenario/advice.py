@@ -1,17 +1,33 @@
-"""What a person can do about a fixture, in words that messages share: commands that exist, and what there is no command for."""
+"""What a person can do about a fixture, in words that messages share."""
 
-__all__ = ["BY_HAND", "make_by_hand", "refresh_command"]
+__all__ = ["accept_command", "make_recording", "record_command", "refresh_command"]
 
-BY_HAND = 'README of agent_replay, "Making a fixture"'
+_BY_HAND = 'README of agent_replay, "Making a fixture"'
+
+
+def accept_command(scenario: str) -> str:
+    """The command that takes what a failed test left for right; its name may hold blanks."""
+    return f"bazel run //:accept -- {_quoted(scenario)}"
+
+
+def record_command(scenario: str) -> str:
+    """The command that makes a scenario's recording again; its name may hold blanks."""
+    return f"bazel run //:record -- {_quoted(scenario)}"
 
 
 def refresh_command(scenario: str) -> str:
     """The command that rewrites the expected outputs of a scenario; its name may hold blanks."""
+    return f"bazel run //:refresh -- {_quoted(scenario)}"
+
+
+def _quoted(scenario: str) -> str:
     is_plain = all(char.isalnum() or char in "-_.+/@%,=" for char in scenario)
-    quoted = scenario if is_plain else "'" + scenario.replace("'", "'\\''") + "'"
-    return f"bazel run //:refresh -- {quoted}"
+    return scenario if is_plain else "'" + scenario.replace("'", "'\\''") + "'"
 
 
-def make_by_hand(scenario: str) -> str:
+def make_recording(scenario: str) -> str:
     """What to do about a recording that is not there."""
-    return f"write a header and the chunks of each model call ({BY_HAND}), then {refresh_command(scenario)}"
+    return (
+        f"record it: {record_command(scenario)}\n"
+        f"or write a header and the chunks of each model call ({_BY_HAND}), then {refresh_command(scenario)}"
+    )

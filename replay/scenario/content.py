@@ -12,27 +12,40 @@ import orjson
 from replay.acp import parse_script
 from replay.errors import FixtureError, Location
 from replay.scenario import layout
-from replay.scenario.advice import BY_HAND, refresh_command
+from replay.scenario.advice import record_command, refresh_command
 from replay.scenario.document import document_problem
 from replay.scenario.finding import Finding, Rule, finding
 from replay.scenario.lines import at_line
 from replay.scenario.load import decode_lines
+from replay.scenario.provenance import check_provenance
+from replay.scenario.repeated import check_repeated
 from replay.scenario.seed_form import check_seed
 from replay.script import Lane, apply_override, check_lanes, derive_lanes, parse_override
 from replay.session import SessionLog, canonical_form, read_log
 from replay.session.diagnosis import check_repeated_keys
 from replay.surface.pins import decode_pins
-from replay.surface.secrets import scan
+from replay.surface.secrets import Scanner
 
-__all__ = ["MAX_FILE_BYTES", "MAX_SCENARIO_BYTES", "Inspection", "inspect_scenario"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "MAX_SCENARIO_BYTES",
+    "MAX_SUITE_BYTES",
+    "Inspection",
+    "find_secrets",
+    "inspect_scenario",
+]
 
 MAX_FILE_BYTES: Final = 1 << 20
 """The size budget of one fixture file: a repository keeps every version of it for ever."""
 MAX_SCENARIO_BYTES: Final = 4 << 20
+MAX_SUITE_BYTES: Final = 16 << 20
+"""The size budget of a suite: the guard reads all of it at every change, at a second or so for this much."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _MARKERS: Final = (b"<<<<<<< ", b"||||||| ", b">>>>>>> ")
 _OMITTED: Final = ("seq", "time")
+# A test has no keys of its shell to look for; record has.
+_BY_LOOK: Final = Scanner()
 
 
 class Inspection(NamedTuple):
@@ -62,7 +75,7 @@ def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspe
     if all(file in sound for file in layout.PINS):
         findings.extend(_check_pins(sound, place))
     logs, lanes = _check_recording(name, files, sound, place, findings)
-    findings.extend(_check_secrets(files, place))
+    findings.extend(find_secrets(files, place, _BY_LOOK))
     return Inspection(findings, logs, lanes, layout.OVERRIDE in files)
 
 
@@ -167,6 +180,7 @@ def _check_pins(sound: Mapping[str, bytes], place: str) -> list[Finding]:
 _CHECKS: Final[dict[str, Callable[[bytes, str, str], list[Finding]]]] = {
     layout.INPUT: _check_input,
     layout.STDOUT: _check_stdout,
+    layout.REQUESTS: _check_stdout,
     layout.SEED: _check_seed_file,
 }
 
@@ -206,11 +220,13 @@ def _check_recording(
             continue
         logs.append(log)
         findings.extend(_check_log(log, sound[file], name))
+        findings.extend(check_provenance(log, name))
     if len(logs) < len(names) or not logs:
         logs_are_whole = False
     else:
         logs_are_whole = True
-        findings.extend(_check_family(logs))
+        findings.extend(_check_family(logs, name))
+        findings.extend(check_repeated(logs, name))
     override = None
     if layout.OVERRIDE in sound:
         file = f"{place}/{layout.OVERRIDE}"
@@ -250,7 +266,7 @@ def _check_log(log: SessionLog, data: bytes, name: str) -> list[Finding]:
     return found
 
 
-def _check_family(logs: list[SessionLog]) -> list[Finding]:
+def _check_family(logs: list[SessionLog], name: str) -> list[Finding]:
     """Whether each child names a parent that is here."""
     found: list[Finding] = []
     seen = {log.header.id for log in logs}
@@ -263,7 +279,12 @@ def _check_family(logs: list[SessionLog]) -> list[Finding]:
                 what = f"the parent {parent!r} is the session of no log here"
             found.append(
                 finding(
-                    Rule.BROKEN, what, log.file, 1, "$.parentSession", f"make the recording again ({BY_HAND})"
+                    Rule.BROKEN,
+                    what,
+                    log.file,
+                    1,
+                    "$.parentSession",
+                    f"record it again: {record_command(name)}",
                 )
             )
     return found
@@ -272,16 +293,20 @@ def _check_family(logs: list[SessionLog]) -> list[Finding]:
 # -- secrets --------------------------------------------------------------------------------------------------
 
 
-def _check_secrets(files: Mapping[str, bytes], place: str) -> Iterator[Finding]:
+def find_secrets(files: Mapping[str, bytes], place: str, scanner: Scanner) -> list[Finding]:
+    """Credentials and personal data in files (relative name -> content) of the directory that errors call `place`."""
+    found = []
     for file, data in files.items():
-        if b"\0" in data[:8192]:
-            continue  # no text
-        for secret in scan(data.decode("utf-8", "replace")):
+        for secret in scanner.scan_file(data):
             rule = Rule.PERSONAL if secret.is_personal else Rule.SECRET
             fix = (
                 "replace it by a placeholder"
                 if secret.is_personal
                 else "revoke it, then replace it by a placeholder"
             )
-            what = f"looks like {'personal data' if secret.is_personal else 'a secret'} ({secret.kind}) at column {secret.column}"
-            yield Finding(rule, FixtureError(what, Location(f"{place}/{file}", secret.line), fix))
+            what = f"looks like {'personal data' if secret.is_personal else 'a secret'} ({secret.kind})"
+            if not secret.path:
+                what += f" at column {secret.column}"
+            where = Location(f"{place}/{file}", secret.line, secret.path)
+            found.append(Finding(rule, FixtureError(what, where, fix)))
+    return found

@@ -25,6 +25,7 @@ from replay.acp.op_table import ALIASES, OPS, Check
 from replay.acp.ops import PERMISSION_KINDS
 from replay.errors import FixtureError, Location
 from replay.scenario.lines import at_line
+from replay.script.override import MAX_FAULT_MS
 from replay.session import repeated_key
 from replay.surface.values import json_path_step
 
@@ -123,6 +124,7 @@ class ThrowEntry(_Strict):
     chunks: list[dict[str, Any]]
     message: str
     code: str
+    retry_after_ms: int | None = Field(None, alias="retryAfterMs", ge=0)
 
 
 class HangEntry(_Strict):
@@ -133,7 +135,45 @@ class HangEntry(_Strict):
     ready_file: str | None = Field(None, alias="readyFile")
 
 
-type _Entry = Annotated[ChunksEntry | ThrowEntry | HangEntry, Field(discriminator="kind")]
+type _Milliseconds = Annotated[int, Field(ge=1, le=MAX_FAULT_MS)]
+
+
+class MalformedFault(_Strict):
+    """After the chunks comes what is no event of the wire."""
+
+    kind: Literal["malformed"]
+
+
+class ResetFault(_Strict):
+    """The connection is reset after the chunks."""
+
+    kind: Literal["reset"]
+
+
+class StallFault(_Strict):
+    """Silence before the chunk at `at`, then the rest."""
+
+    kind: Literal["stall"]
+    at: int = Field(ge=0)
+    after_ms: _Milliseconds = Field(alias="afterMs")
+
+
+class TrickleFault(_Strict):
+    """Each chunk comes some time after the one before it."""
+
+    kind: Literal["trickle"]
+    every_ms: _Milliseconds = Field(alias="everyMs")
+
+
+class FaultEntry(_Strict):
+    """The call meets a fault of the connection."""
+
+    kind: Literal["fault"]
+    chunks: list[dict[str, Any]]
+    fault: Annotated[MalformedFault | ResetFault | StallFault | TrickleFault, Field(discriminator="kind")]
+
+
+type _Entry = Annotated[ChunksEntry | ThrowEntry | HangEntry | FaultEntry, Field(discriminator="kind")]
 
 
 class Patch(_Strict):
@@ -207,8 +247,12 @@ def _are_the_same(path: str, other: str) -> bool:
 
 def _path(location: tuple[int | str, ...], value: Any) -> str:
     """The JSON path of a pydantic location, whose tags of unions are no part of the document."""
-    path = "$"
+    path, is_tag = "$", False
     for part in location:
+        # Once for an object: it may have a key of the same name.
+        is_tag = not is_tag and isinstance(value, dict) and value.get("kind") == part
+        if is_tag:
+            continue
         is_item = isinstance(value, list) and isinstance(part, int) and part < len(value)
         if is_item or (isinstance(value, dict) and part in value):
             value = value[part]

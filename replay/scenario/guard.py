@@ -9,8 +9,8 @@ from typing import Final
 
 from replay.errors import FixtureError, UsageError
 from replay.scenario import layout
-from replay.scenario.advice import make_by_hand, refresh_command
-from replay.scenario.content import inspect_scenario
+from replay.scenario.advice import make_recording, refresh_command
+from replay.scenario.content import MAX_FILE_BYTES, MAX_SCENARIO_BYTES, MAX_SUITE_BYTES, inspect_scenario
 from replay.scenario.finding import Finding, Rule, finding
 from replay.scenario.tree import Tree
 from replay.scenario.write_back import ASIDE
@@ -58,6 +58,23 @@ def find_outside_scenarios(tree: Tree) -> Iterator[Finding]:
     yield from _declared(tree, tree.overrides, (layout.OVERRIDE,), "overrides")
     yield from _declared(tree, tree.pins, layout.PINS, "pins")
     yield from _duplicate_pins(tree)
+    yield from _check_size(tree)
+
+
+def _check_size(tree: Tree) -> Iterator[Finding]:
+    """Whether the suite is too big though no file and no scenario is."""
+    sizes = (
+        sum(len(data) for data in tree.scenario_files(name).values() if len(data) <= MAX_FILE_BYTES)
+        for name in tree.scenarios
+    )
+    total = sum(size for size in sizes if size <= MAX_SCENARIO_BYTES)
+    if total > MAX_SUITE_BYTES:
+        yield finding(
+            Rule.BUDGET,
+            f"the scenarios have {total} bytes together, a suite may have {MAX_SUITE_BYTES}",
+            tree.place(""),
+            fix="record smaller runs, or make two suites",
+        )
 
 
 def _hidden(tree: Tree) -> Iterator[Finding]:
@@ -189,7 +206,7 @@ def _missing(tree: Tree, name: str) -> Iterator[Finding]:
         return
     for file, fix in (
         (layout.INPUT, "write what the driver plays, or delete the directory"),
-        (layout.log_name(0), make_by_hand(name)),
+        (layout.log_name(0), make_recording(name)),
         (layout.STDOUT, refresh_command(name)),
     ):
         if file not in present:
@@ -281,7 +298,8 @@ def _pinnable(logs: Sequence[SessionLog]) -> Row | None:
         return None
     row = next((row for row in logs[0].rows if row.type == "request/header"), None)
     header = row.data.get("header") if row is not None else None
-    if not isinstance(header, dict):
+    # A gateway's header holds hashes of both texts, which every replay compares.
+    if row is None or not isinstance(header, dict) or "hashes" in row.data:
         return None
     has_text = any(header.get(key) is not None for key in ("system", "tools"))
     return row if has_text else None

@@ -12,13 +12,12 @@ from replay.errors import ReplayError, UsageError, counted
 from replay.runner.bazel_test import begin, end
 from replay.runner.environment import Environment, read_environment
 from replay.runner.runfiles import Runfiles
-from replay.scenario.advice import BY_HAND
 from replay.scenario.guard import check_tree
 from replay.scenario.tree import tree_of_manifest
 
 __all__ = ["main"]
 
-_FIX = f"restore the file with git, or make the recording again ({BY_HAND})"
+_FIX = "restore the file with git, or record the scenario again: bazel run //:record"
 
 
 def main() -> int:

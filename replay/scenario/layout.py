@@ -3,6 +3,7 @@
 input.json                      what the driver plays; makes the directory a scenario
 session.jsonl, session.1.jsonl  the parent's log and its children's, contiguous, in order of creation
 stdout.expected.jsonl           what the agent writes
+requests.expected.jsonl         what an agent that logs itself asks the model, where the suite compares it
 replay.override.json            a script that stands in for the logs' own, where the suite declares it
 system-prompt.expected.md, tool-schemas.expected.json   in the scenario of a header class that pins them
 workspace/, workspace.seed.json, workspace.expected/    the agent's cwd before and after the run
@@ -16,6 +17,7 @@ __all__ = [
     "INPUT",
     "OVERRIDE",
     "PINS",
+    "REQUESTS",
     "SEED",
     "STDOUT",
     "WORKSPACE",
@@ -29,13 +31,14 @@ __all__ = [
 
 INPUT: Final = "input.json"
 STDOUT: Final = "stdout.expected.jsonl"
+REQUESTS: Final = "requests.expected.jsonl"
 OVERRIDE: Final = "replay.override.json"
 PINS: Final = ("system-prompt.expected.md", "tool-schemas.expected.json")
 SEED: Final = "workspace.seed.json"
 WORKSPACE: Final = "workspace/"
 EXPECTED_WORKSPACE: Final = "workspace.expected/"
 
-_SINGLE: Final = frozenset((INPUT, STDOUT, OVERRIDE, SEED, *PINS))
+_SINGLE: Final = frozenset((INPUT, STDOUT, REQUESTS, OVERRIDE, SEED, *PINS))
 
 
 def log_name(number: int) -> str:

@@ -11,11 +11,11 @@ import orjson
 
 from replay.acp import Script, parse_script
 from replay.errors import FixtureError, Location
-from replay.scenario.layout import INPUT, OVERRIDE, PINS, STDOUT, child_gap, children_of, log_name
+from replay.scenario.layout import INPUT, OVERRIDE, PINS, REQUESTS, STDOUT, child_gap, children_of, log_name
 from replay.script import Lane, Override, apply_override, derive_lanes, parse_override
 from replay.session import SessionLog, read_log
 from replay.session.diagnosis import refused_line
-from replay.surface import Json, served_ids
+from replay.surface import Json, said_ids, served_ids
 from replay.surface.pins import Pins, decode_pins
 
 __all__ = ["Scenario", "ScenarioFiles", "decode_lines", "load_scenario"]
@@ -51,10 +51,12 @@ class Scenario(NamedTuple):
     workspace: Sequence[tuple[str, str]]
     recording: dict[str, bytes]
     """What an agent that replays in process is given: the logs and the override, by name."""
+    requests: list[Json] | None = None
+    """The rows of requests.expected.jsonl, None where the file is missing."""
 
     def served_ids(self) -> list[str]:
         """Ids that the recording itself serves, so that no normaliser renames them."""
-        found = dict.fromkeys(served_ids(self.session_values))
+        found = dict.fromkeys([*served_ids(self.session_values), *said_ids(self.session_values)])
         if OVERRIDE in self.recording:
             found.update(dict.fromkeys(_chunk_ids(orjson.loads(self.recording[OVERRIDE]))))
         return list(found)
@@ -89,6 +91,9 @@ def load_scenario(files: ScenarioFiles) -> Scenario:
     stdout = None
     if STDOUT in files.files:
         stdout = decode_lines(_read(files.files[STDOUT]), f"{place}/{STDOUT}")
+    requests = None
+    if REQUESTS in files.files:
+        requests = decode_lines(_read(files.files[REQUESTS]), f"{place}/{REQUESTS}")
     pinned = {name: _read(files.files[name]) for name in PINS if name in files.files}
     return Scenario(
         name=files.name,
@@ -103,6 +108,7 @@ def load_scenario(files: ScenarioFiles) -> Scenario:
         pins=decode_pins(pinned, place) if pinned else None,
         workspace=files.workspace,
         recording=recording,
+        requests=requests,
     )
 
 

@@ -5,7 +5,7 @@ Pure. The way through: derive_lanes(logs) -> apply_override(lanes, parse_overrid
 
 from replay.script.consumption import check_consumption, journalled_divergence
 from replay.script.derive import check_blocks, derive_lanes
-from replay.script.entry import Call, Chunks, Entry, Hang, Lane, Span, Throw, Unfinished, nth
+from replay.script.entry import Call, Chunks, Entry, Fault, Hang, Lane, Span, Throw, Unfinished, nth
 from replay.script.override import Override, Patch, apply_override, parse_override
 from replay.script.player import Player, Served, check_lanes
 from replay.script.request import ModelRequest
@@ -14,6 +14,7 @@ __all__ = [
     "Call",
     "Chunks",
     "Entry",
+    "Fault",
     "Hang",
     "Lane",
     "ModelRequest",

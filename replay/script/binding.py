@@ -1,9 +1,10 @@
 """Which recorded lane a live request belongs to.
 
-Evidence, strongest first: a session id that was bound before; the conversation, which goes on from what a lane was
-asked and answered; the opening, which repeats what the user said before a lane's first call. Text is compared
-without spaces and punctuation, because every wire serialises tool arguments in its own way, and a placeholder of a
-fixture stands for any text. Nothing here changes a lane; player.py does.
+Evidence, strongest first: a session id that was bound before; the key of the request, where a lane's next call has
+it; the conversation, which goes on from what a lane was asked and answered; the opening, which repeats what the user
+said before a lane's first call, together with system prompt and tools. Text is compared without spaces and punctuation,
+because every wire serialises tool arguments in its own way, and a placeholder of a fixture stands for any text. Nothing
+here changes a lane; player.py does.
 """
 
 import re
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from replay.script.entry import Call, Lane
     from replay.script.request import ModelRequest
 
-__all__ = ["Cursor", "continuation", "first_difference", "nearest_opening", "opening_score"]
+__all__ = [
+    "Cursor",
+    "continuation",
+    "first_difference",
+    "has_exact_opening",
+    "lane_score",
+    "nearest_opening",
+    "opening_score",
+]
 
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
 _NOT_A_WORD = re.compile(r"[\W_]+")
@@ -140,8 +149,20 @@ def _match(recorded: str, live: Sequence[str]) -> _Match:
             at = found + len(piece)
         else:
             is_found = True
-            is_exact = is_exact or (len(pieces) == 1 and pieces[0] == text)
-    return _Match(is_found and any(pieces), is_exact)
+            is_whole = text.startswith(pieces[0]) and text.endswith(pieces[-1])
+            is_exact = is_exact or (is_whole and (len(pieces) > 1 or pieces[0] == text))
+    says_something = any(pieces)
+    return _Match(is_found and says_something, is_exact and says_something)
+
+
+def _matches(lane: Lane, request: ModelRequest) -> list[_Match]:
+    if request.words is None:
+        # Long, and compared with every lane.
+        request.words = [
+            _words(message["text"]) for message in request.messages if message["role"] in ("user", "system")
+        ]
+    live = request.words
+    return [_match(text, live) for text in lane.opening]
 
 
 def opening_score(lane: Lane, request: ModelRequest) -> Score:
@@ -149,14 +170,53 @@ def opening_score(lane: Lane, request: ModelRequest) -> Score:
 
     (2, exact, matched texts, matched length), or (1,) for a lane whose opening says nothing.
     """
+    return _score(lane, _matches(lane, request))
+
+
+def _score(lane: Lane, matches: Sequence[_Match]) -> Score:
     if not any(_words(text) for text in lane.opening):
         return (1,)
-    live = [_words(message["text"]) for message in request.messages if message["role"] in ("user", "system")]
-    matches = [_match(text, live) for text in lane.opening]
     if not matches[-1].is_found:
         return (0,)
     found = [text for text, match in zip(lane.opening, matches, strict=True) if match.is_found]
     return 2, sum(match.is_exact for match in matches), len(found), sum(map(len, found))
+
+
+def has_exact_opening(lane: Lane, request: ModelRequest) -> bool:
+    """Whether the user's newest word that opens the lane is a message as it is, and not inside another one."""
+    return _is_exact(_matches(lane, request))
+
+
+def _is_exact(matches: Sequence[_Match]) -> bool:
+    return bool(matches) and matches[-1].is_exact
+
+
+_POINTS = {0: 0, 1: 1, 2: 2}
+_EXACT_OPENING = 6
+_WHOLE_HEADER, _HALF_HEADER, _NO_HEADER = 4, 1, -2
+
+
+def lane_score(lane: Lane, request: ModelRequest, *, is_only: bool) -> Score:
+    """How well the request fits the beginning of a lane, by opening and header; (0,) if it does not.
+
+    First place: points. A header that is the same counts less than an exact opening and more than one that is found
+    inside something else, which a call that asks for a title of the conversation holds as well. is_only: no other lane
+    has this header, so that it is evidence without the opening.
+    """
+    matches = _matches(lane, request)
+    opening = _score(lane, matches)
+    header = _header_points(lane, request)
+    if not opening[0] and not (is_only and header == _WHOLE_HEADER):
+        return (0,)
+    points = _EXACT_OPENING if _is_exact(matches) else _POINTS[opening[0]]
+    return points + header, *opening[1:]
+
+
+def _header_points(lane: Lane, request: ModelRequest) -> int:
+    if not request.key or not lane.calls or not lane.calls[0].key:
+        return 0
+    same = [lane.hashes.get(part) == request.hashes.get(part) for part in ("system", "tools")]
+    return _WHOLE_HEADER if all(same) else _HALF_HEADER if any(same) else _NO_HEADER
 
 
 def nearest_opening(lanes: Sequence[Lane], request: ModelRequest) -> Lane | None:

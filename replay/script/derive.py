@@ -63,12 +63,29 @@ def _derive_lane(log: SessionLog, name: str, parent_lane: str | None) -> Lane:
     calls = []
     split = _split_at_marks(log, events) if is_marked else _split_at_finish(log, events)
     for ordinal, (line, turn, step, entry) in enumerate(split, 1):
-        calls.append(Call(ordinal, entry, log.file, line, turn, step))
+        key = _key(log.row(line).data) if is_marked else ""
+        calls.append(Call(ordinal, entry, log.file, line, turn, step, key))
     first_call = calls[0].line if calls else len(log.lines) + 1
     opening = _opening(
         log, (line for line, kind, *_ in events if kind == "user/message" and line < first_call)
     )
-    return Lane(name, log.file, log.header.id, parent_lane, opening, calls)
+    hashes = _hashes(log, first_own, first_call) if is_marked else {}
+    return Lane(name, log.file, log.header.id, parent_lane, opening, calls, hashes, log)
+
+
+def _key(data: dict[str, Any]) -> str:
+    key = data.get("request")
+    return key if isinstance(key, str) else ""
+
+
+def _hashes(log: SessionLog, first: int, end: int) -> dict[str, str]:
+    """The hashes of the request header on the lines from `first` to before `end`."""
+    for line in range(first, end):
+        # Not among the turning points of a log: only those of a gateway hold hashes.
+        if b'"request/header"' in log.lines[line - 1]:
+            hashes = log.row(line).data.get("hashes")
+            return dict(hashes) if isinstance(hashes, dict) else {}
+    return {}
 
 
 def _first_own_line(log: SessionLog) -> int:
@@ -148,7 +165,9 @@ def _split_at_marks(log: SessionLog, events: Iterable[StreamEvent]) -> Iterator[
 def _ended(span: Span, outcome: dict[str, Any]) -> Entry:
     match outcome["kind"]:
         case "failed":
-            return Throw(span, outcome.get("message", ""), outcome.get("code", ""))
+            retry = outcome.get("retryAfterMs")
+            retry_after_ms = retry if type(retry) is int and retry >= 0 else None
+            return Throw(span, outcome.get("message", ""), outcome.get("code", ""), retry_after_ms)
         case "cancelled":
             return Hang(span)
         case _:

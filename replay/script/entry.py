@@ -11,12 +11,13 @@ from replay.errors import FixtureError, Location
 from replay.session import PACKED_DELTA, SessionLog, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 __all__ = [
     "Call",
     "Chunks",
     "Entry",
+    "Fault",
     "Hang",
     "Lane",
     "Span",
@@ -26,8 +27,14 @@ __all__ = [
     "unfinished_error",
 ]
 
-type Entry = Chunks | Throw | Hang | Unfinished
+type Entry = Chunks | Throw | Hang | Fault | Unfinished
 type Source = list[dict[str, Any]] | Span
+
+
+_FAULT_OUTCOME: Mapping[str, dict[str, str]] = {
+    "malformed": {"message": "the stream holds what is no event", "code": "MALFORMED"},
+    "reset": {"message": "the connection was reset", "code": "CONNECTION_RESET"},
+}
 
 
 class Span:
@@ -82,6 +89,15 @@ class _Streaming:
         """Chunks of design 4.1 one by one, packed runs expanded."""
         return iter(self.source) if isinstance(self.source, list) else self.source.expand()
 
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """The outcome that call/end of a log has for such a call."""
+        return {"kind": "completed"}
+
+    def pause_ms(self, place: int) -> int:
+        """Milliseconds of silence before the chunk at `place`, counted from 0; after the last one for their number."""
+        return 0
+
     def to_json(self) -> dict[str, Any]:
         """The entry as an override would write it."""
         return {"kind": self.kind, "chunks": self.chunks}
@@ -111,16 +127,24 @@ class Chunks(_Streaming):
 class Throw(_Streaming):
     """The call streams a prefix, then fails."""
 
-    __slots__ = ("code", "message")
+    __slots__ = ("code", "message", "retry_after_ms")
     kind = "throw"
 
-    def __init__(self, source: Source, message: str, code: str) -> None:
+    def __init__(self, source: Source, message: str, code: str, retry_after_ms: int | None = None) -> None:
+        """retry_after_ms: when the provider wants to be asked again, in milliseconds."""
         self.source = source
         self.message = message
         self.code = code
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        retry = {} if self.retry_after_ms is None else {"retryAfterMs": self.retry_after_ms}
+        return {"kind": "failed", "message": self.message, "code": self.code, **retry}
 
     def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "message": self.message, "code": self.code}
+        retry = {} if self.retry_after_ms is None else {"retryAfterMs": self.retry_after_ms}
+        return {**super().to_json(), "message": self.message, "code": self.code, **retry}
 
 
 class Hang(_Streaming):
@@ -133,9 +157,48 @@ class Hang(_Streaming):
         self.source = source
         self.ready_file = ready_file
 
+    @property
+    def outcome(self) -> dict[str, Any]:
+        return {"kind": "cancelled"}
+
     def to_json(self) -> dict[str, Any]:
         ready = {} if self.ready_file is None else {"readyFile": self.ready_file}
         return {**super().to_json(), **ready}
+
+
+class Fault(_Streaming):
+    """The call meets a fault of the connection, not of the provider. `fault` says which, by its kind:
+
+    malformed     after the chunks comes what is no event of the wire, and then a proper end
+    reset         after the chunks, or before any byte where there are none, the connection is reset
+    stall         silence of `afterMs` before the chunk at `at` (from 0; their number: before the end), then the rest
+    trickle       each chunk, and the end, comes `everyMs` after what was before it
+    """
+
+    __slots__ = ("fault",)
+    kind = "fault"
+
+    def __init__(self, source: Source, fault: Mapping[str, Any]) -> None:
+        """fault: as an override writes it, and checked."""
+        self.source = source
+        self.fault = fault
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        failure = _FAULT_OUTCOME.get(self.fault["kind"])
+        return super().outcome if failure is None else {"kind": "failed", **failure}
+
+    def pause_ms(self, place: int) -> int:
+        if place == self.fault.get("at"):
+            return int(self.fault["afterMs"])
+        return int(self.fault.get("everyMs", 0)) if place else 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "fault": dict(self.fault)}
+
+    def with_fault(self, fault: Mapping[str, Any]) -> Fault:
+        """The same chunks, meeting something else."""
+        return Fault(self.source, fault)
 
 
 class Unfinished(_Streaming):
@@ -148,18 +211,22 @@ class Unfinished(_Streaming):
 class Call:
     """One model call of a lane. `ordinal` counts from 1; file and line say where its entry stands.
 
-    turn and step are 0 for an entry that an override appended.
+    turn and step are 0 for an entry that an override appended. key: that of the request which was answered, "" where
+    nothing recorded it.
     """
 
-    __slots__ = ("entry", "file", "line", "ordinal", "step", "turn")
+    __slots__ = ("entry", "file", "key", "line", "ordinal", "step", "turn")
 
-    def __init__(self, ordinal: int, entry: Entry, file: str, line: int, turn: int, step: int) -> None:
+    def __init__(
+        self, ordinal: int, entry: Entry, file: str, line: int, turn: int, step: int, key: str = ""
+    ) -> None:
         self.ordinal = ordinal
         self.entry = entry
         self.file = file
         self.line = line
         self.turn = turn
         self.step = step
+        self.key = key
 
     @property
     def where(self) -> Location:
@@ -175,10 +242,11 @@ class Lane:
     """The model calls of one session in order.
 
     name is "parent" or "child k" (session.k.jsonl); session the recorded id, which may be a placeholder; opening
-    the texts of the user messages before its first own call, inherited ones apart.
+    the texts of the user messages before its first own call, inherited ones apart. hashes: the keys of the system
+    prompt and the tools of its first request, {} where nothing recorded them. log: where the lane comes from.
     """
 
-    __slots__ = ("calls", "file", "name", "opening", "parent_lane", "session")
+    __slots__ = ("calls", "file", "hashes", "log", "name", "opening", "parent_lane", "session")
 
     def __init__(
         self,
@@ -188,6 +256,8 @@ class Lane:
         parent_lane: str | None,
         opening: list[str],
         calls: list[Call],
+        hashes: Mapping[str, str] | None = None,
+        log: SessionLog | None = None,
     ) -> None:
         self.name = name
         self.file = file
@@ -195,6 +265,14 @@ class Lane:
         self.parent_lane = parent_lane
         self.opening = opening
         self.calls = calls
+        self.hashes = hashes or {}
+        self.log = log
+
+    def with_calls(self, calls: list[Call]) -> Lane:
+        """The same lane, serving something else."""
+        twin = copy(self)
+        twin.calls = calls
+        return twin
 
 
 def nth(number: int) -> str:

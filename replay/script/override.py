@@ -1,7 +1,16 @@
 """`replay.override.json`: replaces or patches a derived script where a log cannot say what the model did (design 4.2).
 
 A bare list replaces the parent lane's script; {"patches":[{"at":n,"entry":{...},"lane"?}]} replaces single calls
-(`at` counts from 0; the length of the script appends). Keys are checked exactly.
+(`at` counts from 0; the length of the script appends). Keys are checked exactly. An entry is one of
+
+    {"kind":"chunks","chunks":[...]}                                     the reply as it comes
+    {"kind":"throw","chunks":[...],"message","code","retryAfterMs"?}     the provider fails: without chunks by its
+                                                                         status, else in the middle of the stream
+    {"kind":"hang","chunks"?:[...],"readyFile"?}                         silence until the agent cancels
+    {"kind":"fault","chunks":[...],"fault":FAULT}                        the connection fails or is slow; FAULT is
+        {"kind":"malformed"}, {"kind":"reset"}, {"kind":"stall","at","afterMs"} or {"kind":"trickle","everyMs"}
+
+A fault takes a minute at most, so that no fixture holds a test. What each one means: entry.py, `Fault`.
 """
 
 from typing import TYPE_CHECKING, Any, Never
@@ -9,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Never
 import orjson
 
 from replay.errors import FixtureError, Location
-from replay.script.entry import Call, Chunks, Entry, Hang, Lane, Throw
+from replay.script.entry import Call, Chunks, Entry, Fault, Hang, Lane, Throw
 from replay.script.reference import check_references
 from replay.session import (
     MAX_LINE_BYTES,
@@ -25,12 +34,21 @@ from replay.session.diagnosis import MAX_NESTING, check_numbers, is_too_deep, re
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Override", "Patch", "apply_override", "parse_override"]
+__all__ = ["MAX_FAULT_MS", "Override", "Patch", "apply_override", "parse_override"]
+
+MAX_FAULT_MS = 60_000
 
 _KEYS: dict[str, tuple[set[str], set[str]]] = {  # kind -> needed, allowed
     "chunks": ({"kind", "chunks"}, set()),
-    "throw": ({"kind", "chunks", "message", "code"}, set()),
+    "throw": ({"kind", "chunks", "message", "code"}, {"retryAfterMs"}),
     "hang": ({"kind"}, {"chunks", "readyFile"}),
+    "fault": ({"kind", "chunks", "fault"}, set()),
+}
+_FAULT_KEYS: dict[str, set[str]] = {
+    "malformed": {"kind"},
+    "reset": {"kind"},
+    "stall": {"kind", "at", "afterMs"},
+    "trickle": {"kind", "everyMs"},
 }
 type _Path = tuple[str | int, ...]
 
@@ -151,10 +169,38 @@ class _Reader:
             for key in ("message", "code"):
                 if type(value[key]) is not str:
                     self.fail((*path, key), f"must be a string, not {shown(value[key])}")
-            return Throw(chunks, value["message"], value["code"])
+            retry = value.get("retryAfterMs")
+            if "retryAfterMs" in value and (type(retry) is not int or retry < 0):
+                self.fail((*path, "retryAfterMs"), f"must be a whole number from 0, not {shown(retry)}")
+            return Throw(chunks, value["message"], value["code"], retry)
         if kind == "hang":
             return Hang(chunks, self.ready_file(value, (*path, "readyFile")))
+        if kind == "fault":
+            return Fault(chunks, self.fault(value["fault"], len(chunks), (*path, "fault")))
         return Chunks(chunks)
+
+    def fault(self, value: Any, count: int, path: _Path) -> dict[str, Any]:
+        """count: how many chunks the entry has."""
+        if not isinstance(value, dict):
+            self.fail(path, f"must be an object, not {shown(value)}")
+        kind = value.get("kind")
+        if not isinstance(kind, str) or kind not in _FAULT_KEYS:
+            known = ", ".join(sorted(_FAULT_KEYS))
+            self.fail((*path, "kind"), f"{shown(kind)} is no kind of fault (known: {known})")
+        self.keys(value, path, _FAULT_KEYS[kind], set())
+        at = value.get("at", 0)
+        if type(at) is not int or not 0 <= at <= count:
+            what = f"must be a whole number from 0 to {count}, the number of chunks, not {shown(at)}"
+            self.fail((*path, "at"), what)
+        for key in ("afterMs", "everyMs"):
+            ms = value.get(key, 1)
+            if type(ms) is not int or not 1 <= ms <= MAX_FAULT_MS:
+                self.fail((*path, key), f"must be milliseconds from 1 to {MAX_FAULT_MS}, not {shown(ms)}")
+        whole_ms = count * value.get("everyMs", 0)
+        if whole_ms > MAX_FAULT_MS:
+            what = f"makes {whole_ms} ms with {count} chunks, a fault may take {MAX_FAULT_MS}"
+            self.fail((*path, "everyMs"), what)
+        return value
 
     def chunks(self, value: Any, path: _Path) -> list[dict[str, Any]]:
         if not isinstance(value, list):
@@ -193,18 +239,18 @@ def apply_override(lanes: Sequence[Lane], override: Override) -> list[Lane]:
         raise FixtureError("overrides a scenario that has no session log", Location(override.file))
     calls = {lane.name: list(lane.calls) for lane in lanes}
     if override.entries is not None:
+        # What is asked stays what was asked; only the answers are others.
+        keys = [call.key for call in calls[lanes[0].name]]
+        keys += [""] * (len(override.entries) - len(keys))
         calls[lanes[0].name] = [
-            Call(ordinal, entry, override.file, line, 0, 0)
+            Call(ordinal, entry, override.file, line, 0, 0, keys[ordinal - 1])
             for ordinal, (entry, line) in enumerate(override.entries, 1)
         ]
     patched: dict[tuple[str, int], Patch] = {}
     for patch in sorted(override.patches, key=lambda patch: patch.at):
         name = _patched_lane(patch, lanes, override.file)
         _apply_patch(patch, name, calls[name], patched, override.file)
-    changed = [
-        Lane(lane.name, lane.file, lane.session, lane.parent_lane, lane.opening, calls[lane.name])
-        for lane in lanes
-    ]
+    changed = [lane.with_calls(calls[lane.name]) for lane in lanes]
     for lane in changed:
         for call in lane.calls:
             if call.file == override.file:
@@ -243,4 +289,4 @@ def _apply_patch(
         calls.append(Call(patch.at + 1, patch.entry, file, patch.line, 0, 0))
     else:
         old = calls[patch.at]
-        calls[patch.at] = Call(old.ordinal, patch.entry, file, patch.line, old.turn, old.step)
+        calls[patch.at] = Call(old.ordinal, patch.entry, file, patch.line, old.turn, old.step, old.key)

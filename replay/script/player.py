@@ -1,15 +1,18 @@
 """The player: serves each live model request the next call of its lane. Pure; the caller streams and journals.
 
 A lane is bound at its first call (binding.py weighs the evidence), after that replay is positional. Whatever the
-recording does not hold fails at once. One player serves one run; it is not thread-safe, hold a lock around open.
+recording does not hold fails at once (divergence.py says how). A request that is not the recorded one is served all the
+same where it takes the recorded one's place: what it changed is for the requests surface to show. One player serves
+one run; it is not thread-safe, hold a lock around open.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from replay.errors import DivergenceError, FixtureError, Location
-from replay.script.binding import Cursor, continuation, first_difference, nearest_opening, opening_score
+from replay.errors import DivergenceError, FixtureError
+from replay.script.binding import Cursor, continuation, has_exact_opening, lane_score, opening_score
 from replay.script.consumption import unconsumed_sentences
-from replay.script.entry import Call, Entry, Lane, Unfinished, nth, unfinished_error
+from replay.script.divergence import ambiguous, exhausted, out_of_order, unknown
+from replay.script.entry import Call, Entry, Lane, Unfinished, unfinished_error
 from replay.script.reference import check_references, resolve
 from replay.script.request import ModelRequest
 from replay.session import shown
@@ -18,11 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Player", "Served", "check_lanes"]
-
-_RECORD = (
-    'if the new behaviour is right, make the recording again (README of agent_replay, "Making a fixture")'
-)
-_ARRIVAL = "make what the lanes are told differ, or let the scenario allow the order of arrival"
 
 
 class Served:
@@ -72,6 +70,7 @@ class Player:
     ) -> None:
         check_lanes(lanes)
         self._cursors = [Cursor(lane) for lane in lanes]
+        self._headers = [_header(lane) for lane in lanes]
         self._journal = journal
         self._allow_arrival_order = allow_arrival_order
         for line in history:
@@ -93,10 +92,11 @@ class Player:
         Raises DivergenceError, after journalling it, where the recording holds no call for the request.
         """
         try:
-            cursor = self._bound(request) or self._bind(request)
+            cursor = self._cursor(request)
             call = cursor.next_call
             if call is None:
-                raise self._exhausted(cursor)
+                raise exhausted(self._lanes, cursor.lane, request)
+            self._check_order(call, request)
             entry = resolve(cursor.lane, call, request.text)
         except DivergenceError as divergence:
             file, line, path = divergence.where
@@ -127,17 +127,50 @@ class Player:
         if self._journal is not None:
             self._journal(line)
 
-    def _bound(self, request: ModelRequest) -> Cursor | None:
-        """The lane that the request certainly or evidently goes on with."""
+    @property
+    def _lanes(self) -> list[Lane]:
+        return [cursor.lane for cursor in self._cursors]
+
+    def _cursor(self, request: ModelRequest) -> Cursor:
+        """The lane that the request belongs to, by the strongest evidence there is."""
         if request.session is not None:
             for cursor in self._cursors:
                 if cursor.session == request.session:
                     return cursor
-            return None
+            return self._bind(request)
+        asked = self._asked(request)
+        if asked is not None:
+            return asked
         if len(self._cursors) == 1:
             return self._cursors[0]
         known = self._best(request, [cursor for cursor in self._cursors if cursor.is_bound], least=2)
-        return None if known is not None and self._is_fork(known, request) else known
+        if known is None or self._is_fork(known, request):
+            return self._bind(request)
+        return known
+
+    def _asked(self, request: ModelRequest) -> Cursor | None:
+        """The lane whose next call is this very request."""
+        if not request.key:
+            return None
+        asked = [
+            cursor for cursor in self._cursors if cursor.next_call and cursor.next_call.key == request.key
+        ]
+        if len(asked) < 2:
+            return asked[0] if asked else None
+        # The repetition of a call that failed looks like the first call of a twin.
+        known = self._best(request, [cursor for cursor in asked if cursor.is_bound], least=2)
+        return known or self._one_of(
+            [cursor for cursor in asked if not cursor.is_bound] or asked, "ask alike"
+        )
+
+    def _check_order(self, call: Call, request: ModelRequest) -> None:
+        """Raises DivergenceError for the request of another recorded call than the one that is due."""
+        if not request.key or not call.key or call.key == request.key:
+            return
+        for lane in self._lanes:
+            for other in lane.calls:
+                if other.key == request.key:
+                    raise out_of_order(lane, other, call)
 
     def _is_fork(self, cursor: Cursor, request: ModelRequest) -> bool:
         """Whether a request that repeats a lane's conversation goes on with what opens another lane."""
@@ -156,9 +189,12 @@ class Player:
                 free = [cursor for cursor in free if cursor.lane.parent_lane == parent.lane.name]
             else:
                 free = [cursor for cursor in free if cursor.lane.parent_lane is not None]
-        scored = [(opening_score(cursor.lane, request), cursor) for cursor in free]
+        scored = [
+            (lane_score(cursor.lane, request, is_only=self._headers.count(_header(cursor.lane)) == 1), cursor)
+            for cursor in free
+        ]
         best = max((score for score, _ in scored), default=(0,))
-        if best > (0,):
+        if best > (0,) and not self._opens_another(request, [cursor for _, cursor in scored]):
             return self._one_of([cursor for score, cursor in scored if score == best], "open alike")
         bound = [cursor for cursor in self._cursors if cursor.is_bound]
         # A session that was loaded again under a new id, or a gateway's agent that rewrote its history.
@@ -169,7 +205,13 @@ class Player:
         roots = [cursor for cursor in free if cursor.lane.parent_lane is None]
         if request.parent is None and not bound and len(roots) == 1:
             return roots[0]
-        raise self._unknown(request, [cursor.lane for cursor in free])
+        raise unknown(self._lanes, [cursor.lane for cursor in free], request)
+
+    def _opens_another(self, request: ModelRequest, free: list[Cursor]) -> bool:
+        """Whether the request repeats the opening of a lane that is bound, and holds that of a free one inside it."""
+        if any(has_exact_opening(cursor.lane, request) for cursor in free):
+            return False
+        return any(cursor.is_bound and has_exact_opening(cursor.lane, request) for cursor in self._cursors)
 
     def _best(self, request: ModelRequest, cursors: list[Cursor], least: int) -> Cursor | None:
         scored = [(continuation(cursor, request), cursor) for cursor in cursors]
@@ -186,36 +228,12 @@ class Player:
         # Which of two lanes with one script is served makes no difference to anybody.
         if all(_rest(cursor) == script for cursor in cursors[1:]):
             return first
-        names = " and ".join(f'"{cursor.lane.name}"' for cursor in cursors)
-        call = first.next_call
-        where = call.where if call else Location(first.lane.file)
-        what = f"the request fits lanes {names}, which {how} but stream different answers"
-        raise DivergenceError(what, where, _ARRIVAL)
-
-    def _exhausted(self, cursor: Cursor) -> DivergenceError:
-        lane = cursor.lane
-        count = len(lane.calls)
-        what = f'lane "{lane.name}" is exhausted: the agent made a {nth(count + 1)} model call, the recording has {count}'
-        if not count:
-            return DivergenceError(what, Location(lane.file), _RECORD)
-        last = lane.calls[-1]
-        return DivergenceError(f"{what}; nearest: the {last.describe()}", last.where, _RECORD)
-
-    def _unknown(self, request: ModelRequest, free: list[Lane]) -> DivergenceError:
-        # Not its id, which is another one in each run.
-        who = "a conversation" if request.session is None else "a session" if request.parent is None else "a child session"
-        nearest = nearest_opening(free, request)
-        if nearest is None:
-            lanes = ", ".join(f'"{cursor.lane.name}"' for cursor in self._cursors) or "none"
-            where = Location(self._cursors[0].lane.file) if self._cursors else None
-            what = f"{who} makes a model call that no lane is left for (lanes: {lanes})"
-            return DivergenceError(what, where, _RECORD)
-        what = (
-            f"{who} makes a model call that opens no recorded lane; "
-            f'nearest: lane "{nearest.name}", {first_difference(nearest, request)}'
-        )
-        return DivergenceError(what, nearest.calls[0].where, _RECORD)
+        raise ambiguous([cursor.lane for cursor in cursors], first.next_call, how)
 
 
 def _rest(cursor: Cursor) -> list[Entry]:
     return [call.entry for call in cursor.lane.calls[cursor.served :]]
+
+
+def _header(lane: Lane) -> tuple[str, str]:
+    return lane.hashes.get("system", ""), lane.hashes.get("tools", "")

@@ -1,5 +1,10 @@
 """What the player is told about a live model request, whatever wire or adapter it came by."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 __all__ = ["ModelRequest"]
 
 
@@ -9,9 +14,12 @@ class ModelRequest:
     session: the agent's id of the conversation, None where the wire has none; parent: that of the session which
     delegated to it. messages: {"role": "system"|"user"|"assistant"|"tool", "text"} in order, text being all text
     leaves of a message, tool arguments included. text: all text leaves of the request, joined by LF.
+
+    Where a gateway saw the request: key, its key; hashes, the keys of its system prompt and its tools; conversation, its
+    messages as they were sent, for telling a difference. words is binding.py's own.
     """
 
-    __slots__ = ("messages", "parent", "session", "text")
+    __slots__ = ("conversation", "hashes", "key", "messages", "parent", "session", "text", "words")
 
     def __init__(
         self,
@@ -23,4 +31,8 @@ class ModelRequest:
         self.session = session
         self.parent = parent
         self.messages = messages or []
+        self.key = ""
+        self.hashes: Mapping[str, str] = {}
+        self.conversation: Sequence[dict[str, Any]] = ()
+        self.words: list[str] | None = None
         self.text = "\n".join(message["text"] for message in self.messages) if text is None else text

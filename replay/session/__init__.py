@@ -3,6 +3,7 @@
 Pure: bytes in, values out. Start with read_log and SessionLog; an agent that persists its own log wants LogWriter.
 """
 
+from replay.session.checksum import model_checksum
 from replay.session.chunk import BLOCK_TYPES, CHUNK_TYPES, DELTA_FIELD, PACKED_DELTA, chunk_complaint, shown
 from replay.session.compression import decompress
 from replay.session.diagnosis import MAX_FILE_BYTES, MAX_LINE_BYTES, MAX_NESTING, json_path, repeated_key
@@ -34,6 +35,7 @@ __all__ = [
     "expand_line",
     "json_path",
     "line_of",
+    "model_checksum",
     "pack",
     "read_log",
     "repeated_key",

@@ -4,7 +4,7 @@
 """
 
 from replay.surface.compare import Difference, first_difference
-from replay.surface.eventlog import served_ids
+from replay.surface.eventlog import said_ids, served_ids
 from replay.surface.normalise import Normaliser, Volatile
 from replay.surface.render import render_difference, unified
 from replay.surface.rules import Rule
@@ -20,6 +20,7 @@ __all__ = [
     "Volatile",
     "first_difference",
     "render_difference",
+    "said_ids",
     "served_ids",
     "unified",
 ]

@@ -1,17 +1,40 @@
-"""Two relaxations that a suite may ask for, each with its reason; neither is ever a default.
+"""Four relaxations that a suite may ask for, each with its reason; none is ever a default.
 
 Floating: notifications whose place is not part of the agent's contract are compared, but not where they stand.
-Merging: adjacent text chunks of one message are compared as one text. Both are idempotent and lose no content.
+Merging: adjacent text chunks of one message are compared as one text.
+Parallel tools: updates of tool calls that run at once keep their order for each call, not among the calls.
+Ignoring (ignore.py): at some paths a value has to be there and may be any.
+All are idempotent, and the first three, which are for stdout alone, lose no content.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
+from replay.surface.ignore import Ignored
 from replay.surface.values import Json
 
-__all__ = ["float_updates", "merge_text"]
+__all__ = ["arrange", "float_updates", "group_tools", "merge_text"]
 
+_TOOL_UPDATES: Final = frozenset(("tool_call", "tool_call_update"))
 _TEXT_UPDATES: Final = frozenset(("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"))
+
+
+def arrange(surface: str, values: Sequence[Json], options: Mapping[str, Any]) -> list[Json]:
+    """`values` of a surface as the suite's options have them compared.
+
+    Raises UsageError for a malformed `ignored`.
+    """
+    ignored = Ignored(options.get("ignored") or ())
+    if surface != "stdout":
+        return ignored.masked(surface, values)
+    # Floating first: what floats must not part two chunks, or two updates, that belong together.
+    kinds = [entry["kind"] for entry in options.get("floating") or ()]
+    arranged = float_updates(values, kinds) if kinds else list(values)
+    if options.get("parallel_tools"):
+        arranged = group_tools(arranged)
+    # Kinds are read by now; chunks that differ by what is ignored are merged, and their texts may be ignored.
+    arranged = ignored.masked(surface, arranged)
+    return ignored.masked(surface, merge_text(arranged)) if options.get("merge_text") else arranged
 
 
 def float_updates(frames: Sequence[Json], kinds: Collection[str]) -> list[Json]:
@@ -39,6 +62,25 @@ def merge_text(frames: Sequence[Json]) -> list[Json]:
                 continue
         out.append(frame)
     return out
+
+
+def group_tools(frames: Sequence[Json]) -> list[Json]:
+    """`frames` with each stretch of adjacent tool updates sorted by tool call; those of one call keep their order."""
+    out: list[Json] = []
+    stretch: list[tuple[str, Json]] = []
+    for frame in [*frames, None]:
+        update = _update(frame)
+        if update is not None and update.get("sessionUpdate") in _TOOL_UPDATES:
+            stretch.append((str(update.get("toolCallId")), frame))
+            continue
+        out.extend(item for _, item in sorted(stretch, key=_call_of))
+        stretch.clear()
+        out.append(frame)
+    return out[:-1]
+
+
+def _call_of(item: tuple[str, Json]) -> str:
+    return item[0]
 
 
 def _update(frame: Json) -> dict[str, Json] | None:

@@ -3,12 +3,14 @@
 Knows the names of design 4.1 and nothing else of the session room: rows come and go as JSON values.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from replay.surface.fields import field_kinds
+from replay.surface.names import NESTED_ID, UUID
 from replay.surface.values import Json
 
-__all__ = ["HEADER", "Packed", "packed_of", "served_ids", "without_clock"]
+__all__ = ["HEADER", "Packed", "packed_of", "said_ids", "served_ids", "without_clock"]
 
 HEADER: Final = "session"
 _PIECES: Final = {"text-chunks": "texts", "reasoning-chunks": "texts", "tool-call-chunks": "args"}
@@ -97,3 +99,40 @@ def served_ids(logs: Iterable[Iterable[Json]]) -> list[str]:
                 if isinstance(holder, dict) and isinstance(holder.get("id"), str):
                     found[str(holder["id"])] = None
     return list(found)
+
+
+def said_ids(logs: Iterable[Iterable[Json]]) -> list[str]:
+    """The ids in what recorded models say: UUIDs and id fields of JSON in their texts, each once, in order.
+
+    A model says them in each replay alike, so they are no run's. One that a run minted is a reference there.
+    """
+    kinds = field_kinds()
+    found: dict[str, None] = {}
+    for rows in logs:
+        for text in _said(rows):
+            if "-" in text:
+                found.update(dict.fromkeys(UUID.findall(text)))
+            if '":' in text or '" :' in text:
+                nested = (match for match in NESTED_ID.finditer(text) if match[1] in kinds)
+                found.update((match[3], None) for match in nested if "{{" not in match[3])
+    return list(found)
+
+
+def _said(rows: Iterable[Json]) -> Iterator[str]:
+    """The texts of model streams, packed runs as one."""
+    for row in rows:
+        packed = packed_of(row)
+        if packed is not None:
+            yield "".join(packed[2])
+            continue
+        data = row.get("data") if isinstance(row, dict) and row.get("type") == "assistant/chunk" else None
+        chunk = data.get("chunk") if isinstance(data, dict) else None
+        if not isinstance(chunk, dict):
+            continue
+        for holder in (chunk, chunk.get("block")):
+            if isinstance(holder, dict):
+                yield from (
+                    text
+                    for name in ("text", "arguments", "argumentsDelta")
+                    if isinstance(text := holder.get(name), str)
+                )

@@ -45,7 +45,7 @@ FIELD_RULES: Final = (
     ),
     FieldRule(
         ("createdAt", "created_at", "updatedAt", "updated_at", "startedAt", "started_at", "endedAt", "ended_at",
-         "completedAt", "completed_at", "finishedAt", "finished_at", "expiresAt", "expires_at", "timestamp",
+         "completedAt", "completed_at", "started_at_ms", "completed_at_ms", "finishedAt", "finished_at", "expiresAt", "expires_at", "timestamp",
          "timestampMs", "timestamp_ms", "startTime", "start_time", "endTime", "end_time", "mtime", "ctime", "atime"),
         "value", "{{time}}", "the clock of the run",
     ),

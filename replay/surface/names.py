@@ -12,12 +12,28 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["TOKEN", "Match", "Names", "bounds_name", "is_distinct", "is_uuid", "looks_minted"]
+__all__ = [
+    "NESTED_ID",
+    "TOKEN",
+    "UUID",
+    "Match",
+    "Names",
+    "bounds_name",
+    "is_distinct",
+    "is_uuid",
+    "looks_minted",
+]
 
 TOKEN: Final = re.compile(r"\{\{([A-Za-z][A-Za-z0-9_-]*)(?::([A-Za-z0-9_-]+))?\}\}")
 """A placeholder that stands in a text."""
 
-_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+NESTED_ID: Final = re.compile(r'"([A-Za-z_]*(?:[iI]d|ID|_key|Key|Session))(\\*)"\s*:\s*\2"([^"\\]+)(?=\2")')
+"""A field of JSON inside a string that may hold an id: its name, the escape of its quotes, its value.
+
+The quotes may be escaped once or more often, all four of them alike.
+"""
+
+UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
 _RUN: Final = re.compile(r"[A-Za-z0-9]{6,}")
 _RUN_BYTES: Final = re.compile(rb"[A-Za-z0-9]{6,}")
 _NUMBERED: Final = frozenset(("sessionId", "uuid", "id"))
@@ -43,7 +59,7 @@ def bounds_name(text: str, start: int, end: int) -> bool:
 
 def is_uuid(text: str) -> bool:
     """Whether `text` is a UUID in its dashed form and nothing else."""
-    return len(text) == 36 and _UUID.fullmatch(text) is not None
+    return len(text) == 36 and UUID.fullmatch(text) is not None
 
 
 def _anchor(name: str) -> str:

@@ -17,7 +17,7 @@ import orjson
 
 from replay.surface import eventlog
 from replay.surface.fields import MAYBE_ID, field_kinds, field_placeholders
-from replay.surface.names import Match, Names, bounds_name, looks_minted
+from replay.surface.names import NESTED_ID, Match, Names, bounds_name, looks_minted
 from replay.surface.paths import PathTable
 from replay.surface.pieces import Replacement, replace
 from replay.surface.rules import CompiledRules, Rule
@@ -35,8 +35,6 @@ _DASHED: Final = re.compile(
     r"|[12]\d{3}-[01]\d-[0-3]\d [0-2]\d:[0-5]\d:[0-6]\d(?:[.,]\d{1,9})?(?:Z| ?[+-][01]\d:?[0-5]\d| UTC)?"
 )
 _HTTP_DATE: Final = re.compile(rf"\w{{3}}, \d\d {_MONTH} \d{{4}} [0-2]\d:[0-5]\d:[0-6]\d GMT")
-# The quotes of JSON inside a string may be escaped once or more often, all four of them alike.
-_NESTED_ID: Final = re.compile(r'"([A-Za-z_]*(?:[iI]d|ID|_key|Key|Session))(\\*)"\s*:\s*\2"([^"\\]+)(?=\2")')
 # What must stand in a text for _DASHED to match; begins with a literal, which the engine finds many times faster.
 _DASH: Final = re.compile(r"-(?<=[0-9A-Fa-f]{4}-)[0-9A-Fa-f]{2}")
 _DASH_BYTES: Final = re.compile(_DASH.pattern.encode())
@@ -102,7 +100,7 @@ class Normaliser:
                 continue
             data = _dumped(value)
             if data is None or _may_hold_id(data):
-                self._learn(value, surface == "stdout")
+                self._learn(value, _settled(surface, value))
                 flags.append(True)
             else:
                 flags.append(
@@ -110,12 +108,12 @@ class Normaliser:
                 )
         return flags
 
-    def _learn(self, value: Json, is_frame: bool = False) -> None:
+    def _learn(self, value: Json, settled: str = "") -> None:
         if isinstance(value, dict):
             for key, item in value.items():
                 if isinstance(item, str):
                     kind = _ID_KINDS.get(key)
-                    if kind is not None and not (is_frame and key == "id"):
+                    if kind is not None and key != settled:
                         self._learn_name(item, kind)
                     elif '"' in item:
                         self._learn_nested(item)
@@ -137,7 +135,7 @@ class Normaliser:
             self._names.learn(name, kind)
 
     def _learn_nested(self, text: str) -> None:
-        for found in _NESTED_ID.finditer(text):
+        for found in NESTED_ID.finditer(text):
             kind = _ID_KINDS.get(found[1])
             if kind is not None:
                 self._learn_name(found[3], kind)
@@ -260,7 +258,7 @@ def _find_dashed(text: str) -> Iterator[Match]:
 
 def _find_nested(text: str) -> Iterator[Match]:
     """The values of id fields of JSON inside a string."""
-    for found in _NESTED_ID.finditer(text):
+    for found in NESTED_ID.finditer(text):
         kind = _ID_KINDS.get(found[1])
         name = found[3]
         if kind is not None and _is_whole_id(name) and (kind != MAYBE_ID or looks_minted(name)):
@@ -292,9 +290,13 @@ def _is_volatile(data: bytes) -> bool:
 
 
 def _settled(surface: str, row: Json) -> str:
-    """The field of a whole row that no rule may touch: a protocol id, which counts deterministically, or a zeroed time."""
+    """The field of a whole row that no rule may touch: a protocol id, which counts deterministically, or a zeroed time.
+
+    An agent may number its own requests with names that it mints: those are ids like any other.
+    """
     if surface == "stdout":
-        return "id"
+        is_request = isinstance(row, dict) and "method" in row and isinstance(row.get("id"), str)
+        return "" if is_request else "id"
     is_header = surface.startswith("session") and isinstance(row, dict) and row.get("type") == eventlog.HEADER
     return "createdAt" if is_header else ""
 

@@ -1,6 +1,6 @@
 """Which files of a package belong to which scenario. The same names as replay/scenario/layout.py."""
 
-_ALWAYS = ["input.json", "stdout.expected.jsonl", "workspace.seed.json"]
+_ALWAYS = ["input.json", "requests.expected.jsonl", "stdout.expected.jsonl", "workspace.seed.json"]
 _OVERRIDE = "replay.override.json"
 _PINS = ["system-prompt.expected.md", "tool-schemas.expected.json"]
 _SHELL_MARKS = " \t!\"#$&'()*;<>?[]`{|}"

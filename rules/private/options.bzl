@@ -1,11 +1,14 @@
 """replay_options: what a suite lets pass, each with its reason."""
 
-_REASONS = ["arrival_order", "exit_status", "forced_exit", "leftovers", "merge_text"]
+_REASONS = ["arrival_order", "exit_status", "forced_exit", "leftovers", "merge_text", "parallel_tools", "workspace_modes"]
 
 def replay_options(
         floating = {},
         merge_text = "",
+        parallel_tools = "",
         accepted_deviations = {},
+        ignored = {},
+        workspace_modes = "",
         arrival_order = "",
         leftovers = "",
         forced_exit = "",
@@ -17,8 +20,18 @@ def replay_options(
     Args:
       floating: kind of notification whose place is not part of the contract ("available_commands_update") to reason.
       merge_text: why adjacent text chunks of one message are merged before comparing.
+      parallel_tools: why updates of tool calls that run at once may come in any order among each other; those of one
+        call keep theirs.
       accepted_deviations: known breaches of the ACP schema: method to a dict of JSON path (as the failing test prints
         it; `[*]` is any index, a final `.*` whatever lies below) to reason.
+      ignored: what is not compared: surface ("stdout", "session", "requests", "workspace") to a dict of JSON path (as the
+        failing test prints it; `[*]` is any index, a final `.*` each value below) to reason. At such a path a value has
+        to be there, and may be any. After the surface and a blank may stand which lines are meant: a method, the kind of
+        a session/update, the type of an event, of the workspace the file ("workspace out/build.log"); only then may the
+        path be "$", the whole line. What differs in nothing else keeps its bytes in every command.
+      workspace_modes: why the executable bit of the files of the workspace is compared and written. It is all of a mode
+        that git keeps. Bazel hands it on in its sandbox, but runs no test again for a change of nothing else, and remote
+        execution may make every input executable.
       arrival_order: why lanes that no one can tell apart may be bound in the order of arrival.
       leftovers: why processes that outlive the agent are only a warning.
       forced_exit: why an agent that has to be ended by a signal is only a warning.
@@ -36,11 +49,18 @@ def replay_options(
             for method, reasons in accepted_deviations.items()
             for entry in _with_reasons("accepted_deviations", "path", reasons)
         ],
+        "ignored": [
+            _with_kind(entry, where)
+            for where, reasons in _dict("ignored", "surface", ignored).items()
+            for entry in _with_reasons("ignored", "path", reasons)
+        ],
         "merge_text": merge_text,
+        "parallel_tools": parallel_tools,
         "arrival_order": arrival_order,
         "leftovers": leftovers,
         "forced_exit": forced_exit,
         "exit_status": exit_status,
+        "workspace_modes": workspace_modes,
     }
     for name in _REASONS:
         if type(values[name]) != "string":
@@ -52,6 +72,15 @@ def replay_options(
             _refuse(name, seconds, "whole seconds, at least 1")
         values[name] = seconds
     return struct(**{name: value for name, value in values.items() if value})
+
+def _with_kind(entry, where):
+    surface, _, kind = where.partition(" ")
+    return dict(entry, surface = surface, **({"kind": kind} if kind else {}))
+
+def _dict(name, key, value):
+    if type(value) != "dict":
+        _refuse(name, value, "a dict of {} to a dict".format(key))
+    return value
 
 def _with_reasons(name, key, reasons):
     if type(reasons) != "dict":

@@ -40,6 +40,7 @@ def acp_replay_suite(
         pins = [],
         rules = [],
         options = None,
+        surfaces = [],
         per_scenario = {},
         batched = False,
         shard_count = None,
@@ -47,7 +48,7 @@ def acp_replay_suite(
         **kwargs):
     """Makes `<scenario>_test` of every subdirectory with an input.json, `<name>_guard_test`, and test_suite `<name>`.
 
-    For replay_refresh it also makes `<name>.scenarios`, which collects the tests and is of no other use. A scenario that is named in an attribute but has lost its files keeps its test, which says what is missing.
+    For replay_commands it also makes `<name>.scenarios`, which collects the tests and is of no other use. A scenario that is named in an attribute but has lost its files keeps its test, which says what is missing.
 
     Args:
       name: the suite's name.
@@ -57,8 +58,11 @@ def acp_replay_suite(
       pins: the scenarios that compare the prompt and the tool schemas with their expected files.
       rules: further rules of the normaliser, each from replay_rule().
       options: what the comparison may pass over, from replay_options().
+      surfaces: what is compared besides the standing surfaces: "workspace" (the files after the run, in
+        workspace.expected/), and "requests" (what an agent that logs itself and has a model_api asks the model, in
+        requests.expected.jsonl). An agent with session_log = "gateway" has its requests compared in any case.
       per_scenario: scenario to a dict of attributes of its own: `tags` (added to the suite's), and `agent`, `size`,
-        `timeout`, `target_compatible_with`, `cwd_parent`, `options`, `rules`, … (in place of the suite's).
+        `timeout`, `target_compatible_with`, `cwd_parent`, `options`, `rules`, `surfaces`, … (in place of the suite's).
       batched: one target `<name>_batch_test` that replays all scenarios in one process instead of a target each;
         a scenario of `per_scenario` keeps its own.
       shard_count: shards of the batched target.
@@ -86,6 +90,7 @@ def acp_replay_suite(
         pins = pins,
         rules = rules,
         options = options,
+        surfaces = surfaces,
         suite = suite,
         cwd_parent = cwd_parent,
     )

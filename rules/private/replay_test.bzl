@@ -5,6 +5,9 @@ load(":launch.bzl", "label_text", "launch", "refuse_flaky", "rlocation_path", "w
 load(":layout.bzl", "package_files", "place", "scenario_files")
 load(":scenarios.bzl", "ReplayScenariosInfo", "scenarios_of")
 
+_SURFACES = ["requests", "workspace"]
+_IGNORABLE = ["requests", "session", "stdout", "workspace"]
+
 _ATTRS = {
     "agent": attr.label(
         doc = "The agent under test, made by acp_agent.",
@@ -42,6 +45,10 @@ _ATTRS = {
     ),
     "suite": attr.string(
         doc = "The label of the suite that the scenario belongs to; empty for a test on its own.",
+    ),
+    "surfaces": attr.string_list(
+        doc = "What is compared besides the standing surfaces: \"workspace\", and \"requests\" of an agent that logs " +
+              "itself and has a `model_api`.",
     ),
     "_runner": attr.label(
         doc = "The program that replays.",
@@ -88,9 +95,36 @@ def _scenario(ctx, directory):
                 entry[key][name] = rlocation_path(ctx, file)
     return entry
 
+def _check_surfaces(ctx, agent):
+    for name in ctx.attr.surfaces:
+        if name not in _SURFACES:
+            fail("{}: attribute \"surfaces\" has {}; write {}".format(
+                label_text(ctx.label),
+                repr(name),
+                " or ".join(["\"{}\"".format(known) for known in _SURFACES]),
+            ))
+        if name == "requests" and not agent.entry["model_api"]:
+            fail("{}: attribute \"surfaces\" has \"requests\", but {} replays in its own process, where nobody sees them; give its acp_agent a model_api, or take \"requests\" out".format(
+                label_text(ctx.label),
+                label_text(ctx.attr.agent.label),
+            ))
+
+def _check_ignored(ctx, options):
+    for entry in options.get("ignored", []):
+        if entry["surface"] not in _IGNORABLE:
+            fail("{}: attribute \"options\" ignores {} of {}, which is no surface; write {}".format(
+                label_text(ctx.label),
+                entry["path"],
+                repr(entry["surface"]),
+                " or ".join(["\"{}\"".format(known) for known in _IGNORABLE]),
+            ))
+
 def _acp_replay_test_impl(ctx):
     refuse_flaky(ctx)
     agent = _agent(ctx)
+    options = json.decode(ctx.attr.options)
+    _check_surfaces(ctx, agent)
+    _check_ignored(ctx, options)
     manifest = write_manifest(ctx, {
         "version": 1,
         "suite": ctx.attr.suite or label_text(ctx.label),
@@ -98,7 +132,8 @@ def _acp_replay_test_impl(ctx):
         "batched": ctx.attr.batched,
         "agent": agent.entry,
         "rules": [json.decode(rule) for rule in ctx.attr.rules],
-        "options": json.decode(ctx.attr.options),
+        "options": options,
+        "surfaces": ctx.attr.surfaces,
         "scenarios": [_scenario(ctx, directory) for directory in ctx.attr.scenarios],
     })
     runfiles = ctx.runfiles(files = ctx.files.srcs + [manifest]).merge(agent.runfiles)
@@ -161,7 +196,7 @@ def acp_replay_test(name, agent, directory = None, override = False, pins = Fals
       pins: whether the scenario compares the prompt and the tool schemas with its expected files.
       rules: further rules of the normaliser, each from replay_rule().
       options: what the comparison may pass over, from replay_options().
-      **kwargs: `cwd_parent`, and the common attributes of tests, without `flaky`.
+      **kwargs: `surfaces`, `cwd_parent`, and the common attributes of tests, without `flaky`.
     """
     directory = directory or name.removesuffix("_test")
     replay_target(

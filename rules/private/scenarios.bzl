@@ -32,7 +32,7 @@ def scenarios_name(name):
     return name + ".scenarios"
 
 def scenarios_of(name, tests):
-    """Makes the target that collects `tests` for replay_refresh.
+    """Makes the target that collects `tests` for replay_commands.
 
     A test that the platform does not fit is left out, or it would make the whole command unfit; that works for the
     plain form of `target_compatible_with`, a list.

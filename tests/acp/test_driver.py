@@ -72,7 +72,12 @@ def test_initialize_takes_what_the_script_says(tables: Tables) -> None:
         (
             {"op": "newSession", "cwd": "sub", "additionalDirectories": ["{{cwd}}/x"], "_meta": {"a": 1}},
             "session/new",
-            {"cwd": "/sandbox/sub", "mcpServers": [], "additionalDirectories": ["/sandbox/x"], "_meta": {"a": 1}},
+            {
+                "cwd": "/sandbox/sub",
+                "mcpServers": [],
+                "additionalDirectories": ["/sandbox/x"],
+                "_meta": {"a": 1},
+            },
         ),
         ({"op": "loadSession"}, "session/load", {"sessionId": "s1", "cwd": "/sandbox", "mcpServers": []}),
         (

@@ -53,7 +53,11 @@ class Agent:
         self.reply({"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
 
     def on_session_new(self) -> None:
-        self.session = "sess-" + os.urandom(6).hex()
+        self.do_new_as("sess-")
+
+    def do_new_as(self, prefix: str) -> None:
+        """A session whose id begins so."""
+        self.session = prefix + os.urandom(6).hex()
         self.log(
             {
                 "type": "session",
@@ -136,6 +140,18 @@ class Agent:
     def do_answer_later_id(self, add: int) -> None:
         self.send({"jsonrpc": "2.0", "id": self.request["id"] + add, "result": {}})
 
+    def do_tell(self, update: dict) -> None:
+        """Send an update of the session."""
+        self.update(update)
+
+    def do_note(self, fields: dict) -> None:
+        """Log an event of the agent's own."""
+        self.event("agent/note", **fields)
+
+    def do_log_header(self, data: dict) -> None:
+        """Log what a request begins with."""
+        self.event("request/header", **data)
+
     def do_silence(self, _: object) -> None:
         return
 
@@ -212,6 +228,21 @@ class Agent:
         self.update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
         os.write(2, text.encode() + b"\n")
 
+    def do_say(self, texts: list[str]) -> None:
+        for text in texts:
+            self.update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+
+    def do_tell_place(self, _: object) -> None:
+        self.do_say([f"in {os.getcwd()}/a for {os.environ['HOME']}"])
+
+    def do_tell_machine(self, _: object) -> None:
+        """Say who runs this where, as the system knows it."""
+        import pwd
+
+        account = pwd.getpwuid(os.getuid())
+        host = os.uname().nodename
+        self.do_say([f"{account.pw_name}@", f"{host} in {account.pw_dir} on {host}."])
+
     def do_ask(self, request: dict) -> None:
         """Send a request of the agent and wait for its answer, which goes to stderr."""
         text = json.dumps(request).replace("{session}", self.session).replace("{cwd}", os.getcwd())
@@ -235,6 +266,59 @@ class Agent:
                 text = f"HTTP {error.code}"
             self.update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
         self.reply({"stopReason": "end_turn"})
+
+    def do_talk_to_model(self, talk: dict) -> None:
+        """Ask the gateway as an agent does: {"system", "tools", "prompt", "results", "more"}, a call for each result.
+
+        results: what the tools of each reply return, in the order of its tool calls, told as a message of the role
+        `results_as`. more: other members of the body.
+        """
+        messages = [
+            {"role": "system", "content": talk["system"]},
+            {"role": "user", "content": talk["prompt"]},
+        ]
+        for outcome in [*talk.get("results", []), None]:
+            body = {"model": "m", "messages": messages, "tools": talk.get("tools"), **talk.get("more", {})}
+            message = self.complete({key: value for key, value in body.items() if value})
+            messages = [*messages, message]
+            for call in message.get("tool_calls") or []:
+                told = {"role": talk.get("results_as", "tool"), "content": outcome}
+                messages.append(told | ({"tool_call_id": call["id"]} if told["role"] == "tool" else {}))
+        text = message["content"] or ""
+        self.update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+
+    def do_log_words(self, text: str) -> None:
+        """Log a turn as if the model had streamed `text` in one piece a word."""
+        self.turn += 1
+        self.event("turn/start", turn=self.turn)
+        self.event("user/message", role="user", content=self.request["params"]["prompt"])
+        pieces = [word + " " for word in text.split(" ")]
+        pieces[-1] = pieces[-1][:-1]
+        chunks = [
+            {"type": "block-start", "index": 0, "blockType": "text"},
+            *({"type": "text-delta", "index": 0, "text": piece} for piece in pieces),
+            {"type": "block-end", "index": 0, "block": {"type": "text", "text": text}},
+            {"type": "finish", "reason": {"kind": "stop"}},
+        ]
+        for chunk in chunks:
+            self.event("assistant/chunk", turn=self.turn, step=1, chunk=chunk)
+        self.event("turn/end", turn=self.turn, reason={"kind": "completed"})
+
+    def do_end_turn(self, _: object) -> None:
+        self.reply({"stopReason": "end_turn"})
+
+    def complete(self, body: dict) -> dict:
+        import urllib.error
+        import urllib.request
+
+        data = json.dumps(body).replace("{session}", self.session).replace("{cwd}", os.getcwd()).encode()
+        url = os.environ["MODEL_URL"] + "/chat/completions"
+        request = urllib.request.Request(url, data, {"content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["choices"][0]["message"]
+        except urllib.error.HTTPError as error:
+            return {"role": "assistant", "content": f"HTTP {error.code}"}
 
     def do_fetch(self, url: str) -> None:
         """Try to reach another host as any HTTP client does."""

@@ -65,6 +65,8 @@ class Scenario:
         self.answers: list[str] = ["Hello there."]
         self.input: dict[str, Any] = {}
         self.agent: dict[str, Any] = {"session_log": "self"}
+        self.surfaces: list[str] = []
+        self.pins = False
 
     def write(self) -> Path:
         """Write input, authored log and manifest; files that are there already stay."""
@@ -90,6 +92,7 @@ class Scenario:
             },
             "rules": [],
             "options": self.options,
+            "surfaces": self.surfaces,
             "scenarios": [
                 {
                     "name": "hello",
@@ -99,6 +102,7 @@ class Scenario:
                     "files": files,
                     "workspace": seed,
                     "workspace_expected": self._files_below("workspace.expected"),
+                    "pins": self.pins,
                 }
             ],
         }

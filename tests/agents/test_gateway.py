@@ -25,7 +25,7 @@ def gateway(scenario: Scenario) -> Scenario:
 def test_run_through_the_gateway_replays(gateway: Scenario) -> None:
     outcome = gateway.run()
     assert outcome.code == 0, outcome.text
-    assert [case["surface"] for case in outcome.result["cases"]] == ["stdout", "consumption"]
+    assert [case["surface"] for case in outcome.result["cases"]] == ["stdout", "requests", "consumption"]
     assert "Hello there." in (gateway.fixture / "stdout.expected.jsonl").read_text()
 
 

@@ -16,7 +16,6 @@ _UNWANTED = (
     "multiprocessing",
     "tempfile",
     "shutil",
-    "socket",
 )
 
 

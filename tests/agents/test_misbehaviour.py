@@ -116,3 +116,11 @@ def test_sigterm_ends_the_agent_and_leaves_what_is_known(recorded: Scenario) -> 
     assert 'type="AgentError"' in xml.read_text()
     assert (recorded.outputs / "actual" / "stdout.expected.jsonl").exists()
     assert not any(recorded.temporary.iterdir())
+
+
+def test_attempt_to_leave_this_machine_is_named_without_a_gateway(recorded: Scenario) -> None:
+    recorded.agent_script["start"] = [{"fetch": "https://api.example.com/v1"}]
+    outcome = recorded.run()
+    assert outcome.code == 3
+    assert "api.example.com:443" in outcome.first_line
+    assert outcome.processes() == []

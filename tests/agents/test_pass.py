@@ -47,7 +47,7 @@ def test_one_changed_word_fails_one_surface_and_the_first_line_says_which(record
     assert outcome.result["first_line"] == outcome.first_line
     assert (recorded.outputs / "actual" / "stdout.expected.jsonl").read_text() == text
     assert "reproduce: bazel test //scenarios:hello_test" in outcome.text
-    assert "accept: bazel run //:refresh -- hello" in outcome.text
+    assert "accept: bazel run //:accept -- hello" in outcome.text
 
 
 def test_missing_expectation_fails_and_names_the_command(recorded: Scenario) -> None:
@@ -67,8 +67,7 @@ def test_missing_recording_fails_and_names_the_command(recorded: Scenario) -> No
     outcome = recorded.run()
     assert outcome.code == 2
     assert outcome.first_line.startswith("scenarios/hello/session.jsonl: missing")
-    assert "fix: write a header and the chunks of each model call (README of agent_replay" in outcome.text
-    assert "record --" not in outcome.text
+    assert "fix: record it: bazel run //:record -- hello" in outcome.text
 
 
 def test_unused_call_of_the_recording_fails_consumption(recorded: Scenario) -> None:

@@ -132,7 +132,7 @@ def test_several_manifests_in_one_run_stand_in_the_one_that_lists_them(recorded:
         path.write_text(json.dumps(manifest))
         paths.append(str(path))
     index = recorded.directory / "index.json"
-    index.write_text(json.dumps({"version": 1, "kind": "refresh", "manifests": paths}))
+    index.write_text(json.dumps({"version": 1, "kind": "suites", "manifests": paths}))
     recorded.write = lambda: index  # type: ignore[method-assign]
     before = _files(recorded)
     outcome = recorded.refresh("hello")

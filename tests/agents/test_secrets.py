@@ -23,6 +23,8 @@ _ALLOWED = {
     "PATH", "HOME", "TMPDIR", "TMP", "TEMP", "LANG", "LC_ALL", "TZ", "PWD", "AGENT_REPLAY_FIXTURE", "AGENT_REPLAY_JOURNAL",
     # The interpreter's own coercion of the locale.
     "LC_CTYPE",
+    # The runner's own, which names who leaves this machine.
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }  # fmt: skip
 
 
@@ -35,6 +37,7 @@ def test_no_variable_of_the_shell_reaches_the_agent(recorded: Scenario) -> None:
     told = json.loads((recorded.outputs / "agent.stderr.txt").read_text())
     assert set(told["environment"]) <= _ALLOWED
     assert told["environment"]["TZ"] == "UTC"
+    assert told["environment"]["HTTPS_PROXY"].startswith("http://127.0.0.1:")
     assert told["files"] == []
     everything = b"".join(path.read_bytes() for path in recorded.outputs.rglob("*") if path.is_file())
     assert b"developer" not in everything

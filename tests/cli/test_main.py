@@ -47,6 +47,16 @@ def test_foreign_files_are_warnings_and_strict_makes_them_errors(suite):
     assert replay("doctor", "--quiet", "--strict", "suite", cwd=suite.parent).returncode == 2
 
 
+def test_a_log_of_unknown_origin_is_a_warning(suite):
+    log = suite / "one" / "session.jsonl"
+    log.write_text(log.read_text().replace(',"provenance":{"kind":"authored"}', "", 1))
+    done = replay("doctor", "--quiet", "suite", cwd=suite.parent)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (
+        0,
+        "suite/one/session.jsonl:1 $.provenance: warning: does not say where the log comes from",
+    )
+
+
 def test_one_bad_scenario_does_not_hide_the_others(suite):
     (suite / "one" / "session.jsonl").write_text("{}\n")
     done = replay("doctor", "suite", cwd=suite.parent)

@@ -5,7 +5,7 @@ pieces in which each came, usage and finish. When a block closes is not part of 
 Not generated, since no wire keeps them: two neighbouring blocks of one text type, and a block's first piece empty.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
@@ -14,14 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replay.errors import FixtureError
-from replay.models.blocks import fold
+from replay.models.blocks import Reply, fold
 from replay.models.wire import FAULT_STATUS, RequestRefused, WireRequest, fault_status
 
 type Chunk = dict[str, Any]
 
 NAMES = {
     "BASE_PATH",
+    "KEY_VARIABLES",
+    "MALFORMED",
+    "REQUEST_ID",
+    "UPSTREAM",
     "StreamDecoder",
+    "authorization",
     "decode_error",
     "decode_request",
     "decode_response",
@@ -30,31 +35,50 @@ NAMES = {
     "encode_stream",
     "is_call",
     "probe",
+    "with_model",
 }
 REQUEST = WireRequest("some-model", [], [], {}, stream=True, wants_usage=True)
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+_PIECES = st.builds(
+    lambda first, rest: [first, *rest], _TEXT, st.lists(st.one_of(_TEXT, st.just("")), max_size=3)
+)
 _COUNT = st.integers(0, 1 << 40)
 _KINDS = ("text", "reasoning", "tool-call")
 _checked = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def check_codec(module: ModuleType, extras: Mapping[str, st.SearchStrategy[Any]], call_path: str) -> None:
+def check_codec(
+    module: ModuleType,
+    extras: Mapping[str, st.SearchStrategy[Any]],
+    call_path: str,
+    call_body: bytes,
+    heard: Callable[[Reply], Reply] = lambda reply: reply,
+    arguments: st.SearchStrategy[list[str]] = _PIECES,
+) -> None:
     """Raises AssertionError where `module` is no codec.
 
-    extras: for each block type the extras that this wire can carry. call_path: the path of a model call.
+    extras: for each block type the extras that this wire can carry. call_path, call_body: a model call. heard: the
+    generated reply as this wire is able to say it; not every wire tells `tool-calls` from `stop`, or no count from 0.
+    arguments: pieces in which those of a tool call can come; not every wire cuts them, or takes what is no object.
     """
     assert set(module.__all__) >= NAMES
-    replies = _replies(extras)
-    _checked(given(replies, st.data())(lambda reply, data: _streams_survive(module, reply, data)))()
+    replies = _replies(extras, arguments)
+    _checked(given(replies, st.data())(lambda reply, data: _streams_survive(module, reply, data, heard)))()
     _checked(given(replies, st.data())(lambda reply, data: _prefixes_survive(module, reply, data)))()
-    _checked(given(replies)(lambda reply: _whole_replies_survive(module, reply)))()
+    _checked(given(replies)(lambda reply: _whole_replies_survive(module, reply, heard)))()
     _checked(given(_TEXT)(lambda message: _errors_survive(module, message)))()
     _checked(given(st.binary(max_size=200))(lambda data: _junk_is_refused(module, data, call_path)))()
+    _malformed_frames_are_refused(module)
     _routes_are_told_apart(module, call_path)
+    _calls_can_be_redirected(module, call_path, call_body)
 
 
 @st.composite
-def _replies(draw: st.DrawFn, extras: Mapping[str, st.SearchStrategy[Any]]) -> list[Chunk]:
+def _replies(
+    draw: st.DrawFn,
+    extras: Mapping[str, st.SearchStrategy[Any]],
+    arguments: st.SearchStrategy[list[str]],
+) -> list[Chunk]:
     """A whole reply as chunks, its blocks closed at its end."""
     chunks: list[Chunk] = []
     ends: list[Chunk] = []
@@ -62,7 +86,7 @@ def _replies(draw: st.DrawFn, extras: Mapping[str, st.SearchStrategy[Any]]) -> l
     for index in range(draw(st.integers(0, 5))):
         kind = draw(st.sampled_from([kind for kind in _KINDS if kind == "tool-call" or kind != before]))
         before = kind
-        pieces = [draw(_TEXT), *draw(st.lists(st.one_of(_TEXT, st.just("")), max_size=3))]
+        pieces = draw(arguments if kind == "tool-call" else _PIECES)
         chunks.append({"type": "block-start", "index": index, "blockType": kind})
         if kind == "tool-call":
             call: Chunk = {"type": "tool-call-delta", "index": index, "id": f"call_{index}"}
@@ -106,14 +130,16 @@ def _pieces(chunks: list[Chunk]) -> dict[int, list[str]]:
     return pieces
 
 
-def _streams_survive(module: ModuleType, reply: list[Chunk], data: st.DataObject) -> None:
+def _streams_survive(
+    module: ModuleType, reply: list[Chunk], data: st.DataObject, heard: Callable[[Reply], Reply]
+) -> None:
     frames = list(module.encode_stream(reply, REQUEST, "1", True))
     wire = b"".join(frames)
     assert wire == b"".join(module.encode_stream(reply, REQUEST, "1", True)), "bytes are not deterministic"
     cuts = data.draw(st.lists(st.integers(0, len(wire)), max_size=8))
     chunks, complete = _decoded(module, wire, cuts)
     assert complete
-    assert fold(chunks) == fold(reply)
+    assert fold(chunks) == heard(fold(reply))
     assert _pieces(chunks) == _pieces(reply)
     assert chunks[-1]["type"] == "finish", "a log is split at finish, so it comes last"
     assert b"".join(module.encode_stream(chunks, REQUEST, "1", True)) == wire, "encoding is no fixed point"
@@ -131,10 +157,10 @@ def _prefixes_survive(module: ModuleType, reply: list[Chunk], data: st.DataObjec
     assert not any(chunk["type"] in ("usage", "finish") for chunk in chunks)
 
 
-def _whole_replies_survive(module: ModuleType, reply: list[Chunk]) -> None:
+def _whole_replies_survive(module: ModuleType, reply: list[Chunk], heard: Callable[[Reply], Reply]) -> None:
     """Not streamed, a wire may keep no order between types; within a type it does, and nothing is lost."""
     chunks = module.decode_response(module.encode_response(reply, REQUEST, "1"))
-    before, after = fold(reply), fold(chunks)
+    before, after = heard(fold(reply)), fold(chunks)
     assert (after.usage, after.finish) == (before.usage, before.finish)
     for kind in _KINDS:
         mine = [block for block in before.blocks if block["type"] == kind]
@@ -168,10 +194,30 @@ def _junk_is_refused(module: ModuleType, data: bytes, call_path: str) -> None:
             pass
 
 
+def _malformed_frames_are_refused(module: ModuleType) -> None:
+    try:
+        _decoded(module, module.MALFORMED, [])
+    except FixtureError:
+        return
+    raise AssertionError("MALFORMED is read without a complaint")
+
+
+def _calls_can_be_redirected(module: ModuleType, call_path: str, call_body: bytes) -> None:
+    """What a recording needs: another model, and nothing else changed; the key in a header and nowhere else."""
+    before = module.decode_request(call_path, call_body)
+    path, body = module.with_model(call_path, call_body, "other-model")
+    assert module.is_call(path.partition("?")[0])
+    assert module.decode_request(path, body) == before._replace(model="other-model")
+    assert module.UPSTREAM.startswith("https://") and not module.UPSTREAM.endswith("/")
+    assert module.KEY_VARIABLES
+    assert any("a-key" in value for _, value in module.authorization("a-key"))
+
+
 def _routes_are_told_apart(module: ModuleType, call_path: str) -> None:
-    assert module.is_call(call_path)
-    assert call_path.startswith(module.BASE_PATH)
-    assert module.probe("POST", call_path, ()) is None
+    route = call_path.partition("?")[0]
+    assert module.is_call(route)
+    assert route.startswith(module.BASE_PATH)
+    assert module.probe("POST", route, ()) is None
     for path in ("/", "/favicon.ico", module.BASE_PATH + "/no/such/route"):
         assert not module.is_call(path)
         assert module.probe("GET", path, ()) is None

@@ -9,8 +9,10 @@ import orjson
 import pytest
 
 from replay.errors import FixtureError, UsageError
+from replay.models.call_log import log_rows
 from replay.models.gateway import Gateway
-from replay.script import Player
+from replay.script import Player, derive_lanes
+from replay.session import read_log
 from tests.models.recording import failure, hang, lanes_of, said, tool_call
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -101,10 +103,48 @@ def test_conversation_goes_on_in_its_lane(serve):
         ("call", "parent", 1),
         ("call", "parent", 2),
     ]
-    seen = gateway.requests[1]
-    assert (seen["lane"], seen["ordinal"], seen["model"]) == ("parent", 2, "m")
-    assert [message["role"] for message in seen["messages"]] == ["user", "assistant", "tool"]
-    assert b"sk-secret" not in orjson.dumps(gateway.requests)
+    seen = gateway.calls[1]
+    assert (seen.lane, seen.ordinal, seen.request.model) == ("parent", 2, "m")
+    assert [message["role"] for message in seen.request.messages] == ["user", "assistant", "tool"]
+    assert (seen.chunks, seen.outcome) == (said("done"), {"kind": "completed"})
+    assert b"sk-secret" not in orjson.dumps([list(call.request) for call in gateway.calls])
+
+
+def test_calls_of_a_gateway_are_a_log_that_replays(serve):
+    gateway = serve(tool_call(("a", "bash", "{}")), failure("hot", "529"), said("done"))
+    with client(gateway) as it:
+        first = it.chat.completions.create(model="m", messages=HELLO, max_tokens=9).choices[0].message
+        talk = [*HELLO, first.model_dump(), {"role": "tool", "tool_call_id": "a", "content": "out"}]
+        with pytest.raises(openai.InternalServerError):
+            it.chat.completions.create(model="m", messages=talk, max_tokens=9)
+        it.chat.completions.create(model="m", messages=talk, max_tokens=9)
+    (rows,) = log_rows(gateway.calls, "/w")
+    kinds = [row["type"] for row in rows if row["type"] != "assistant/chunk"]
+    assert kinds == [
+        *("session", "turn/start", "user/message", "request/header", "call/start", "call/end"),
+        *("tool/result", "call/start", "call/end", "call/start", "call/end"),
+    ]
+    (lane,) = derive_lanes([read_log(b"".join(orjson.dumps(row) + b"\n" for row in rows), "session.jsonl")])
+    second = Gateway(Player([lane]), "openai_chat")
+    second.start()
+    try:
+        with client(second) as it:
+            it.chat.completions.create(model="m", messages=HELLO, max_tokens=9)
+            with pytest.raises(openai.InternalServerError):
+                it.chat.completions.create(model="m", messages=talk, max_tokens=9)
+            it.chat.completions.create(model="m", messages=talk, max_tokens=9)
+    finally:
+        second.stop()
+    assert log_rows(second.calls, "/w") == [rows]
+    assert [call.key for call in lane.calls] == [call.key for call in second.calls]
+
+
+def test_recorded_time_to_wait_is_told_to_the_client(serve):
+    gateway = serve({**failure("slow down", "RATE_LIMIT"), "retryAfterMs": 2500})
+    with pytest.raises(openai.RateLimitError) as raised:
+        ask(gateway)
+    headers = raised.value.response.headers
+    assert (headers["retry-after"], headers["retry-after-ms"]) == ("3", "2500")
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -224,7 +264,7 @@ def test_call_beyond_the_recording_is_named_to_agent_and_runner(serve):
     assert raised.value.code == "agent_replay_divergence"
     assert gateway.divergence is not None and "parent" in str(gateway.divergence)
     assert [entry["kind"] for entry in gateway.journal] == ["call", "diverged"]
-    assert gateway.requests[1]["ordinal"] == 0
+    assert (gateway.calls[1].lane, gateway.calls[1].ordinal) == ("", 0)
 
 
 def test_refused_request_is_a_finding_and_no_call(serve):

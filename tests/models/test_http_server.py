@@ -190,7 +190,7 @@ def test_abuse_is_answered_in_the_provider_s_shape(serve, request_bytes, status,
     gateway = serve(max_body_bytes=1000) if status == 413 else serve()
     seen_status, seen_text = message(exchange(gateway, request_bytes))
     assert seen_status == status and text in seen_text
-    assert gateway.requests == [] and gateway.divergence is None
+    assert gateway.calls == [] and gateway.divergence is None
     assert b"one" in read_one(gateway), "the gateway serves on"
 
 

@@ -54,7 +54,8 @@ def delta(finish=None, **members):
 
 
 def test_codec_passes_the_conformance_suite():
-    check_codec(openai_chat, EXTRAS, PATH)
+    body = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"temperature":0}'
+    check_codec(openai_chat, EXTRAS, PATH, body)
 
 
 def test_stream_has_the_frames_of_the_provider():

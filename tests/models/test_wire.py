@@ -49,6 +49,13 @@ def test_request_is_simplified_turn_by_turn():
     assert request.text == 'rules\nhi \nyou\nhm\nok\n{"x":1}\nout\nand\nplain'
 
 
+def test_content_that_is_no_block_harms_nobody():
+    odd = [7, None, ["x"], {"text": "no type"}, "bare", {"type": "tool-result", "content": [1, "in", None]}]
+    request = model_request([{"role": "user", "content": odd}], None, None)
+    assert request.messages == [{"role": "tool", "text": "in"}, {"role": "user", "text": "no typebare"}]
+    assert request.text == "no type\nbare\nin"
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [("AUTH", 401), ("RATE_LIMIT", 429), ("OVERLOADED", 503), ("CONTEXT", 400), ("404", 404), ("599", 599)]

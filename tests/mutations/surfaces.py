@@ -154,6 +154,20 @@ CHANGES = (
         "stdout",
     ),
     Change(
+        "a tool result that the agent sent to its model, in the gateway's log",
+        "requests-tool-call",
+        replace(LOG, "1\\toak", "1\\tash"),
+        ("requests:13 $.data.message.content[0].content[0].text: expected", "ash", "actual", "oak"),
+        "requests",
+    ),
+    Change(
+        "a hash of the system prompt, in the gateway's log",
+        "requests-text-turn",
+        replace(LOG, '"hashes":{"system":"sha256:', '"hashes":{"system":"sha256:f'),
+        ("requests:4 $.data.hashes.system: expected", "sha256:f", "actual", "sha256:"),
+        "requests",
+    ),
+    Change(
         "a subagent's only model call removed",
         "subagent-nested",
         drop_rows("session.2.jsonl", _CALL, _CALL_END),

@@ -16,6 +16,10 @@ def _agent_describes_its_start_impl(ctx):
         "replay_args": ["--overlay={overlay}"],
         "replay_env": {"MODE": "replay"},
         "overlay": _OVERLAY,
+        "home": {".agent/config.yaml": _OVERLAY},
+        "live_api": "openai_chat",
+        "live_args": ["--live={runfiles}/" + _OVERLAY],
+        "live_env": {"URL": "{gateway_url}"},
         "session_log": "self",
         "model_api": "",
     }, entry)
@@ -39,6 +43,13 @@ def _gateway_without_api_is_refused_impl(ctx):
 
 _gateway_without_api_is_refused_test = analysistest.make(_gateway_without_api_is_refused_impl, expect_failure = True)
 
+def _path_outside_the_home_is_refused_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "//tests/rules/suite:agent_outside_its_home: attribute \"home\" has the path \"../elsewhere.yaml\"")
+    return analysistest.end(env)
+
+_path_outside_the_home_is_refused_test = analysistest.make(_path_outside_the_home_is_refused_impl, expect_failure = True)
+
 def agent_tests(name):
     """Tests of acp_agent.
 
@@ -57,11 +68,16 @@ def agent_tests(name):
         name = "gateway_without_api_is_refused_test",
         target_under_test = "//tests/rules/suite:agent_without_api",
     )
+    _path_outside_the_home_is_refused_test(
+        name = "path_outside_the_home_is_refused_test",
+        target_under_test = "//tests/rules/suite:agent_outside_its_home",
+    )
     native.test_suite(
         name = name,
         tests = [
             ":agent_brings_its_files_test",
             ":agent_describes_its_start_test",
             ":gateway_without_api_is_refused_test",
+            ":path_outside_the_home_is_refused_test",
         ],
     )

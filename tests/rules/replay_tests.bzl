@@ -51,7 +51,21 @@ def _manifest_is_whole_impl(ctx):
             "reason": "since the first version",
         }],
         "floating": [{"kind": "available_commands_update", "reason": "sent when the plug-ins are ready"}],
+        "ignored": [
+            {
+                "path": "$.params.update.rawOutput.took",
+                "reason": "how long the disk took",
+                "surface": "stdout",
+            },
+            {
+                "kind": "out/a b.log",
+                "path": "$.text",
+                "reason": "holds the time",
+                "surface": "workspace",
+            },
+        ],
         "wait_seconds": 7,
+        "workspace_modes": "the agent makes scripts",
     }, manifest["options"])
     scenario = manifest["scenarios"][0]
     asserts.equals(env, "//tests/rules/suite:plain_test", scenario["label"])
@@ -69,7 +83,10 @@ def _expected_workspace_is_apart_impl(ctx):
     asserts.equals(env, {}, scenario["workspace"])
     asserts.equals(
         env,
-        {"made.txt": "_main/tests/rules/suite/seeded/workspace.expected/made.txt"},
+        {
+            "made.sh": "_main/tests/rules/suite/seeded/workspace.expected/made.sh",
+            "made.txt": "_main/tests/rules/suite/seeded/workspace.expected/made.txt",
+        },
         scenario["workspace_expected"],
     )
     return analysistest.end(env)
@@ -231,6 +248,27 @@ def replay_tests(name):
         target_under_test = "//tests/rules/suite:flaky_replay",
         says = ["//tests/rules/suite:flaky_replay: attribute \"flaky\" is True", "remove it"],
     )
+    _refused_test(
+        name = "requests_that_nobody_sees_are_refused_test",
+        target_under_test = "//tests/rules/suite:unseen_requests",
+        says = [
+            "//tests/rules/suite:unseen_requests: attribute \"surfaces\" has \"requests\", but //tests/rules/suite:agent replays in its own process",
+            "give its acp_agent a model_api",
+        ],
+    )
+    _refused_test(
+        name = "unknown_surface_is_refused_test",
+        target_under_test = "//tests/rules/suite:unknown_surface",
+        says = ["attribute \"surfaces\" has \"screen\"", "write \"requests\" or \"workspace\""],
+    )
+    _refused_test(
+        name = "unknown_surface_that_is_ignored_is_refused_test",
+        target_under_test = "//tests/rules/suite:unknown_surface_ignored",
+        says = [
+            "//tests/rules/suite:unknown_surface_ignored: attribute \"options\" ignores $.pixels of \"screen\", which is no surface",
+            "write \"requests\" or \"session\" or \"stdout\" or \"workspace\"",
+        ],
+    )
     native.test_suite(
         name = name,
         tests = [
@@ -247,9 +285,12 @@ def replay_tests(name):
             ":library_as_agent_is_refused_test",
             ":manifest_is_whole_test",
             ":missing_expected_file_keeps_its_target_test",
+            ":requests_that_nobody_sees_are_refused_test",
             ":scenario_bundles_what_belongs_to_it_test",
             ":single_scenario_with_override_test",
             ":test_starts_the_runner_test",
             ":undeclared_override_stays_out_test",
+            ":unknown_surface_is_refused_test",
+            ":unknown_surface_that_is_ignored_is_refused_test",
         ],
     )

@@ -1,9 +1,12 @@
 """The environment is read once, and an impossible number is a usage error."""
 
+import os
+import pwd
+
 import pytest
 
 from replay.errors import UsageError
-from replay.runner.environment import read_environment
+from replay.runner.environment import Machine, read_environment, read_machine
 
 
 def test_nothing_set_gives_a_run_outside_bazel() -> None:
@@ -34,3 +37,21 @@ def test_variables_of_bazel_are_read() -> None:
 def test_number_that_is_none_is_named(text: str) -> None:
     with pytest.raises(UsageError, match="TEST_TOTAL_SHARDS"):
         read_environment({"TEST_TOTAL_SHARDS": text})
+
+
+def test_machine_is_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = pwd.getpwuid(os.getuid())
+    # A shell may say anything.
+    monkeypatch.setenv("USER", "other")
+    monkeypatch.setenv("HOME", "/other")
+    machine = read_machine()
+    assert (machine.user, machine.homes[0], machine.host) == (
+        account.pw_name,
+        account.pw_dir,
+        os.uname().nodename,
+    )
+
+
+def test_account_without_a_name_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 987654321)
+    assert read_machine() == Machine(host=os.uname().nodename)

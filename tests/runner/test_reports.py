@@ -44,7 +44,7 @@ def test_first_line_says_scenario_surface_and_difference() -> None:
     assert lines[1:3] == ["  -x", "  +y"]
     assert "  artefacts: out (actual/)" in lines
     assert "  reproduce: bazel test //s:text-turn_test --test_output=streamed" in lines
-    assert "  accept: bazel run //:refresh -- text-turn" in lines
+    assert "  accept: bazel run //:accept -- text-turn" in lines
 
 
 def test_fixture_error_leads_with_its_place() -> None:
@@ -79,7 +79,7 @@ def test_refresh_says_what_it_wrote_and_what_it_left() -> None:
 
 def test_scenario_whose_name_a_shell_would_read_is_quoted() -> None:
     text = render_console(_DIFFERS._replace(scenario="it's two"), "")
-    assert "  accept: bazel run //:refresh -- 'it'\\''s two'\n" in text
+    assert "  accept: bazel run //:accept -- 'it'\\''s two'\n" in text
 
 
 def test_xml_is_well_formed_whatever_the_text() -> None:

@@ -1,6 +1,7 @@
 """The workspace seed: plain files copied, the packed form for what plain files cannot say, no way out of cwd."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from replay.errors import FixtureError
 from replay.runner.seed import seed_workspace
+from replay.surface.secrets_kinds import CREDENTIALS, Kind, is_triggered
 
 
 def _seed(cwd: Path, entries: dict[str, Any]) -> None:
@@ -70,3 +72,18 @@ def test_malformed_entry_is_named(tmp_path: Path, entry: Any) -> None:
     with pytest.raises(FixtureError) as caught:
         _seed(tmp_path, {"a": entry})
     assert caught.value.where.path == '$.entries["a"]'
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS, ids=lambda kind: kind.name)
+def test_every_kind_that_the_scanner_knows_is_looked_for(kind: Kind) -> None:
+    """The seed has no table of its own: whatever a kind's row says sets the scanner on the file."""
+    for trigger in kind.triggers:
+        assert is_triggered(CREDENTIALS, f"x {trigger}{'A' * 20}")
+
+
+def test_key_of_a_newer_kind_is_refused(tmp_path: Path) -> None:
+    key = "gs" + "k_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7jKl0nOp3r"
+    for entry in ({"text": f"a\nkey {key}\n"}, {"base64": b64encode(f"key {key}".encode("utf-16")).decode()}):
+        with pytest.raises(FixtureError, match="a secret \\(Groq API key\\)") as caught:
+            _seed(tmp_path, {"notes.txt": entry})
+        assert key not in str(caught.value)

@@ -13,6 +13,10 @@ OVERRIDES = [
     b'[{"kind":"hang"},{"kind":"hang","readyFile":"x","chunks":[]}]',
     b'[{"kind":"throw","chunks":[],"message":"m","code":"c"},{"kind":"chunks","chunks":[]}]',
     b'{"patches":[{"at":0,"lane":"parent","entry":{"kind":"hang"}}]}',
+    b'[{"kind":"throw","chunks":[],"message":"m","code":"RATE_LIMIT","retryAfterMs":0}]',
+    b'[{"kind":"fault","chunks":[],"fault":{"kind":"malformed"}},{"kind":"fault","chunks":[],"fault":{"kind":"reset"}}]',
+    b'[{"kind":"fault","chunks":[],"fault":{"kind":"stall","at":0,"afterMs":60000}},'
+    b'{"kind":"fault","chunks":[],"fault":{"kind":"trickle","everyMs":1}}]',
 ]
 INPUTS = [
     (ROOT / "base/input.json").read_bytes(),

@@ -7,8 +7,12 @@ import orjson
 import pytest
 
 from replay.errors import UsageError
+from replay.scenario.content import MAX_FILE_BYTES, MAX_SCENARIO_BYTES, MAX_SUITE_BYTES, find_secrets
+from replay.scenario.finding import Rule
 from replay.scenario.guard import check_tree
 from replay.scenario.tree import Tree, tree_of_manifest
+from replay.session import model_checksum, read_log
+from replay.surface.secrets import Scanner
 from tests.bad_inputs.cases import ROOT
 
 BASE = {path.name: path.read_bytes() for path in (ROOT / "base").iterdir()}
@@ -143,12 +147,13 @@ def test_a_suite_that_pins_nothing_is_asked_for_no_pin():
     assert said(tree(files)) == []
 
 
-def test_a_missing_recording_is_to_be_made_by_hand():
+def test_a_missing_recording_is_to_be_made():
     files = sound()
     del files["one/session.jsonl"]
     [error] = check_tree(tree(files))
     assert error.fix == (
-        "write a header and the chunks of each model call "
+        "record it: bazel run //:record -- one\n"
+        "or write a header and the chunks of each model call "
         '(README of agent_replay, "Making a fixture"), then bazel run //:refresh -- one'
     )
 
@@ -198,6 +203,73 @@ def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "suites/acp/one/input.json:1 $.steps: must be an array with at least one step",
-        '    fix: restore the file with git, or make the recording again (README of agent_replay, "Making a fixture")',
+        "    fix: restore the file with git, or record the scenario again: bazel run //:record",
     ]
     assert not (tmp_path / "exit").exists()
+
+
+def test_a_suite_may_be_too_big_though_no_scenario_is():
+    names = [f"s{number}" for number in range(MAX_SUITE_BYTES // (MAX_SCENARIO_BYTES - MAX_FILE_BYTES) + 1)]
+    chunk = b"0123456789abcde\n" * (MAX_FILE_BYTES // 16)
+    files = {f"{name}/{file}": data for name in names for file, data in BASE.items()}
+    files |= {f"{name}/workspace/{part}.txt": chunk for name in names for part in range(3)}
+    total = sum(map(len, files.values()))
+    assert said(tree(files, scenarios=names)) == [
+        f"suites/acp/: the scenarios have {total} bytes together, a suite may have {MAX_SUITE_BYTES}"
+    ]
+    assert (
+        said(tree({path: data for path, data in files.items() if "/2.txt" not in path}, scenarios=names))
+        == []
+    )
+
+
+def recorded(log, **changes):
+    """`log` as a recording that says what it is, then changed."""
+    head, _, rest = log.partition(b"\n")
+    provenance = {
+        "kind": "recorded", "model": "m", "agent": {"name": "a", "version": "1"}, "tool": "agent_replay 0.1.0",
+        "capturedAt": "2026-01-31", "cwdPolicy": "fresh", "checksum": model_checksum(read_log(log, "x")), **changes,
+    }  # fmt: skip
+    return orjson.dumps({**orjson.loads(head), "provenance": provenance}) + b"\n" + rest
+
+
+def test_a_recording_is_sound_as_long_as_nobody_edits_what_the_model_said():
+    log = recorded(BASE["session.jsonl"])
+    assert said(tree({**sound(), "one/session.jsonl": log})) == []
+    renewed = log.replace(b'"surfaceOp":"append"', b'"surfaceOp":"replace"')
+    assert renewed != log and said(tree({**sound(), "one/session.jsonl": renewed})) == []
+    edited = log.replace(b'["He","l","lo"]', b'["Hel","l","o"]')
+    [error] = check_tree(tree({**sound(), "one/session.jsonl": edited}))
+    assert str(error) == (
+        "suites/acp/one/session.jsonl:1 $.provenance.checksum: is not that of the log: what the model said was edited by hand"
+    )
+    assert error.fix == 'record it again: bazel run //:record -- one, or say that it is by hand: "provenance":{"kind":"authored"}'  # fmt: skip
+
+
+def test_a_child_says_where_it_comes_from_as_well():
+    child = b'{"type":"session","version":0,"id":"{{sessionId:2}}","createdAt":0,"parentSession":"{{sessionId}}"}\n'
+    assert said(tree({**sound(), "one/session.1.jsonl": child})) == [
+        "suites/acp/one/session.1.jsonl:1 $.provenance: does not say where the log comes from"
+    ]
+
+
+def test_a_schema_that_a_child_repeats_is_one_too_many():
+    tools = [{"name": "read", "description": "Reads a file. " * 80}]
+    header = {"type": "request/header", "data": {"header": {"config": {}, "system": "{{system}}", "tools": tools}, "reason": "initial"}}  # fmt: skip
+    row = orjson.dumps(header) + b"\n"
+    child = b'{"type":"session","version":0,"id":"{{sessionId:2}}","createdAt":0,"parentSession":"{{sessionId}}","provenance":{"kind":"authored"}}\n'  # fmt: skip
+    files = {**sound(), "one/session.jsonl": BASE["session.jsonl"] + row, "one/session.1.jsonl": child + row}
+    size = len(orjson.dumps(tools))
+    assert said(tree(files)) == [
+        f"suites/acp/one/session.1.jsonl:2 $.data.header.tools: stores {size} bytes of a prompt or a schema again that stand in session.jsonl:12 already"
+    ]
+
+
+def test_a_recording_is_searched_for_the_values_of_its_shell():
+    files = {"session.jsonl": BASE["session.jsonl"].replace(b"Say hello.", b"Say open sesame 42."), "input.json": b"{}"}  # fmt: skip
+    [found] = find_secrets(files, "one", Scanner({"CAVE_PASS": "open sesame 42"}))
+    assert (found.rule, str(found.error)) == (
+        Rule.SECRET,
+        "one/session.jsonl:3 $.data.content[0].text: looks like a secret (value of CAVE_PASS)",
+    )
+    assert find_secrets(files, "one", Scanner()) == []

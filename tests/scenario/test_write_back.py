@@ -10,7 +10,7 @@ import pytest
 
 from replay.errors import ReplayError, UsageError
 from replay.scenario import write_back as module
-from replay.scenario.write_back import ASIDE, Change, recover, write_back
+from replay.scenario.write_back import ASIDE, Change, planned_changes, recover, write_back
 
 OLD = {"session.jsonl": b"old 0\n", "session.1.jsonl": b"old 1\n", "session.2.jsonl": b"old 2\n", "stdout.expected.jsonl": b"old\n"}  # fmt: skip
 NEW = {"session.jsonl": b"new 0\n", "session.1.jsonl": b"new 1\n", "stdout.expected.jsonl": b"new\n"}
@@ -66,6 +66,26 @@ def test_stale_files_go_and_leave_no_empty_directory(directory):
     assert changes == [Change(name, b"y", None) for name in gone]
     assert tree(directory) == {**OLD, **kept}
     assert not (directory / "workspace.expected/c").exists()
+
+
+def test_executable_bit_is_written_where_it_counts_and_kept_elsewhere(directory):
+    names = [f"workspace.expected/{name}" for name in ("made", "kept", "lost", "same")]
+    files = dict.fromkeys(names, b"x")
+    (directory / "workspace.expected").mkdir()
+    for name in names[1:]:
+        (directory / name).write_bytes(b"x" if name != names[1] else b"y")
+        (directory / name).chmod(0o750)
+    executable = {names[0]: True, names[2]: False, names[3]: True}
+    planned = planned_changes(str(directory), files, (), executable)
+    changes = write_back(str(directory), files, (), executable)
+    assert changes == planned
+    assert [(change.name, change.before, change.executable) for change in changes] == [
+        (names[1], b"y", None),
+        (names[2], b"x", False),
+        (names[0], None, True),
+    ]
+    assert [bool((directory / name).stat().st_mode & 0o100) for name in names] == [True, True, False, True]
+    assert write_back(str(directory), files, (), executable) == []
 
 
 @pytest.mark.parametrize("name", ["../escape", "workspace/../../escape", "notes.txt", "/etc/passwd"])

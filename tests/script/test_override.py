@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replay.errors import FixtureError, ReplayError
-from replay.script import Call, Chunks, Hang, Lane, Throw, apply_override, parse_override
+from replay.script import Call, Chunks, Fault, Hang, Lane, Throw, apply_override, parse_override
 
 FILE = "replay.override.json"
 START = {"type": "block-start", "index": 0, "blockType": "text"}
@@ -63,6 +63,23 @@ def test_patches_replace_single_calls_and_append() -> None:
     assert len(before.calls) == 2 and before.calls[0].entry == Chunks([START])
 
 
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        ({"kind": "malformed"}, ("failed", "MALFORMED")),
+        ({"kind": "reset"}, ("failed", "CONNECTION_RESET")),
+        ({"kind": "stall", "at": 2, "afterMs": 60_000}, ("completed", None)),
+        ({"kind": "trickle", "everyMs": 30_000}, ("completed", None)),
+    ],
+)
+def test_a_fault_is_read_as_it_is_written_and_ends_as_the_agent_sees_it(fault: Any, outcome: Any) -> None:
+    value = {"kind": "fault", "chunks": [START, DELTA], "fault": fault}
+    entry = applied([value])[0].calls[0].entry
+    assert entry == Fault([START, DELTA], fault) and entry.to_json() == value
+    assert entry != Fault([START, DELTA], {"kind": "other"})
+    assert (entry.outcome["kind"], entry.outcome.get("code")) == outcome
+
+
 def test_with_children_a_patch_names_its_lane() -> None:
     found = applied(patches({"at": 0, "lane": "child 1", "entry": {"kind": "hang"}}), lane(), lane("child 1"))
     assert [one.calls[0].entry.kind for one in found] == ["chunks", "hang"]
@@ -85,7 +102,7 @@ REFUSED = {
     "at twice": (patches({"at": 1, "entry": HANG}, {"at": 1, "entry": HANG}), ' $.patches[1].at: place 1 of lane "parent" is patched twice'),
     "append twice": (patches({"at": 2, "entry": HANG}, {"at": 2, "entry": HANG}), "is patched twice"),
     "unknown lane": (patches({"at": 0, "entry": HANG, "lane": "child 9"}), ' $.patches[0].lane: there is no lane "child 9" (known: "parent")'),
-    "unknown kind": ([{"kind": "pause"}], ' $[0].kind: "pause" is no kind of entry (known: chunks, hang, throw)'),
+    "unknown kind": ([{"kind": "pause"}], ' $[0].kind: "pause" is no kind of entry (known: chunks, fault, hang, throw)'),
     "kind is a list": ([{"kind": []}], " $[0].kind: [] is no kind of entry"),
     "entry is a string": (["hang"], ' $[0]: must be an object, not "hang"'),
     "wrong key in an entry": ([{"kind": "hang", "readyfile": "x"}], " $[0].readyfile: is no key here (known: chunks, kind, readyFile)"),
@@ -101,6 +118,16 @@ REFUSED = {
     "ready file of Windows": ([{"kind": "hang", "readyFile": "C:\\x"}], "must stay inside the session's cwd"),
     "ready file empty": ([{"kind": "hang", "readyFile": ""}], ' $[0].readyFile: must be the name of a file, not ""'),
     "ready file with NUL": ([{"kind": "hang", "readyFile": "a\0"}], " $[0].readyFile: must be the name of a file"),
+    "fault of no kind": ([{"kind": "fault", "chunks": [], "fault": {}}], " $[0].fault.kind: nothing is no kind of fault (known: malformed, reset, stall, trickle)"),
+    "fault that is a list": ([{"kind": "fault", "chunks": [], "fault": []}], " $[0].fault: must be an object, not []"),
+    "fault without chunks": ([{"kind": "fault", "fault": {"kind": "reset"}}], ' $[0]: lacks the key "chunks"'),
+    "reset with a time": ([{"kind": "fault", "chunks": [], "fault": {"kind": "reset", "everyMs": 1}}], " $[0].fault.everyMs: is no key here (known: kind)"),
+    "stall nowhere": ([{"kind": "fault", "chunks": [], "fault": {"kind": "stall", "afterMs": 1}}], ' $[0].fault: lacks the key "at"'),
+    "stall of no time": ([{"kind": "fault", "chunks": [], "fault": {"kind": "stall", "at": 0, "afterMs": 0}}], " $[0].fault.afterMs: must be milliseconds from 1 to 60000, not 0"),
+    "stall before the start": ([{"kind": "fault", "chunks": [START], "fault": {"kind": "stall", "at": -1, "afterMs": 1}}], " $[0].fault.at: must be a whole number from 0 to 1, the number of chunks, not -1"),
+    "stall at true": ([{"kind": "fault", "chunks": [START], "fault": {"kind": "stall", "at": True, "afterMs": 1}}], " $[0].fault.at: must be a whole number"),
+    "trickle of parts": ([{"kind": "fault", "chunks": [], "fault": {"kind": "trickle", "everyMs": 1.5}}], " $[0].fault.everyMs: must be milliseconds from 1 to 60000, not 1.5"),
+    "trickle in all": ([{"kind": "fault", "chunks": [START, DELTA], "fault": {"kind": "trickle", "everyMs": 30001}}], " $[0].fault.everyMs: makes 60002 ms with 2 chunks, a fault may take 60000"),
     "catastrophic expression": ([{"kind": "throw", "chunks": [], "message": "{{fromRequest:(a+)+b}}", "code": ""}], " $.message: lane \"parent\", 1st model call: the expression \"(a+)+b\" of a fromRequest repeats the group"),
 }  # fmt: skip
 

@@ -69,7 +69,7 @@ def test_an_exhausted_lane_names_itself_and_the_nearest_recording() -> None:
         'session.jsonl:10: lane "parent" is exhausted: the agent made a 2nd model call, the recording has 1; '
         "nearest: the 1st model call (turn 1, step 1)"
     )
-    assert "make the recording again" in caught.value.fix
+    assert "bazel run //:record" in caught.value.fix
     assert lines == [
         {"kind": "call", "lane": "parent", "ordinal": 1, "session": "p"},
         {
@@ -100,7 +100,7 @@ def test_a_session_that_was_not_recorded_is_told_what_is_nearest() -> None:
     with pytest.raises(DivergenceError) as caught:
         player.open(ask("do the first third", session="x", parent="p"))
     assert str(caught.value) == (
-        'session.1.jsonl:10: a child session makes a model call that opens no recorded lane; '
+        "session.1.jsonl:10: a child session makes a model call that opens no recorded lane; "
         'nearest: lane "child 1", recorded "do the first half", live "do the first third"'
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from replay.surface import ABSENT, first_difference, render_difference, unified
-from replay.surface.arrange import float_updates, merge_text
+from replay.surface.arrange import arrange, float_updates, group_tools, merge_text
 
 
 def update(kind, text=None, **more):
@@ -120,3 +120,30 @@ def test_adjacent_text_chunks_of_one_message_merge_and_others_do_not():
     frames = [update(chunk, "a"), update(chunk, "b"), update("agent_thought_chunk", "c"), update(chunk, "d", messageId="m"), update(chunk, "e")]  # fmt: skip
     assert merge_text(frames) == [update(chunk, "ab"), *frames[2:]]
     assert merge_text(merge_text(frames)) == merge_text(frames)
+
+
+def test_updates_of_parallel_tools_keep_their_order_for_each_call_only():
+    def tool(kind, call, status):
+        return update(kind, toolCallId=call, status=status)
+
+    a1, a2 = tool("tool_call", "a", "pending"), tool("tool_call_update", "a", "completed")
+    b1, b2 = tool("tool_call", "b", "pending"), tool("tool_call_update", "b", "completed")
+    text = update("agent_message_chunk", "x")
+    assert group_tools([b1, a1, a2, b2, text, b2, a2]) == [a1, a2, b1, b2, text, a2, b2]
+    assert group_tools([a2, a1]) == [a2, a1]
+    assert group_tools(group_tools([b1, a1, text])) == group_tools([b1, a1, text])
+
+
+def test_what_floats_does_not_part_what_belongs_together():
+    chunk, usage = update("agent_message_chunk", "a"), update("usage_update")
+    tools = [update("tool_call", toolCallId=name) for name in "ba"]
+    options = {"floating": [{"kind": "usage_update"}], "merge_text": "why", "parallel_tools": "why"}
+    frames = [chunk, usage, chunk, tools[0], usage, tools[1]]
+    assert arrange("stdout", frames, options) == [
+        update("agent_message_chunk", "aa"),
+        tools[1],
+        tools[0],
+        usage,
+        usage,
+    ]
+    assert arrange("stdout", frames, {}) == frames

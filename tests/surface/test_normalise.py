@@ -270,3 +270,12 @@ def test_a_placeholder_is_one_name_in_a_field_and_in_a_text():
     rows = [{"toolCallId": "{{id:2}}"}, {"text": "see {{id:2}}, not {{id:7}}"}]
     out = Normaliser(Volatile()).normalise("session", rows)
     assert out == [{"toolCallId": "{{id:1}}"}, {"text": "see {{id:1}}, not {{id:2}}"}]
+
+
+def test_request_that_an_agent_names_itself_has_an_id_like_any_other():
+    minted = {"jsonrpc": "2.0", "id": "srv_b6c8624a5c114bf1", "method": "session/request_permission"}
+    counted = {"jsonrpc": "2.0", "id": 0, "method": "session/request_permission"}
+    assert Normaliser(Volatile()).normalise("stdout", [minted, counted]) == [
+        {**minted, "id": "{{id:1}}"},
+        counted,
+    ]

@@ -5,6 +5,7 @@
     imports      the runner's imports, group by group
     throughput   a large session log through the replay path, against bare orjson.loads
     wire         schema validation, the gateway's first byte
+    streams      the gateway beside a bare server that writes the same bytes: one long stream, 200 at once
 
 Times are milliseconds of CPU, medians over interleaved repetitions, unless the column says otherwise: machines are
 shared, and CPU is what a build pays for. Aims are printed with their verdict and do not change the exit code.
@@ -22,12 +23,15 @@ from tools.bench.child import Broken, Cost, interpreter, median_cost, run_child
 from tools.bench.imports import GATEWAY, GROUPS, INTERPRETER, ORJSON, STANDARD_LIBRARY
 from tools.bench.replay_log import make_log
 from tools.bench.sandbox import run_in_sandbox
+from tools.bench.streams import BARE_SERVER, GATEWAY_SERVER, measure_streams
 from tools.bench.table import print_aim, print_table
 from tools.bench.throughput import BARE, DERIVE, measure_throughput
 from tools.bench.wire import measure_first_byte, measure_validation
 
 _MOST_OVERHEAD_MS = 100.0
 _MOST_DECODE_RATIO = 3.0
+_LOADS = ((1, 50), (1, 20_000), (200, 100))
+"""Streams at once, and chunks of each."""
 _HERE = "tools/bench"
 
 
@@ -103,6 +107,8 @@ def main(arguments: list[str]) -> int:
         return 1
     bench_throughput(effort)
     bench_wire(workloads.turn, effort)
+    for streams, chunks in _LOADS:
+        bench_streams(streams, chunks, effort)
     return 0
 
 
@@ -145,7 +151,13 @@ def _print_scenario(within: dict[str, Cost], without: dict[str, Cost], shell: Co
         ["sandbox CPU", "wall", "outside CPU", "wall"],
         [
             ("Bazel's wrapper around a test", within[NOTHING].cpu, within[NOTHING].wall, None, None),
-            ("Bazel's wrapper around a test with outputs", within[OUTPUTS].cpu, within[OUTPUTS].wall, None, None),
+            (
+                "Bazel's wrapper around a test with outputs",
+                within[OUTPUTS].cpu,
+                within[OUTPUTS].wall,
+                None,
+                None,
+            ),
             ("bare interpreter (-I -S)", None, None, shell.cpu, shell.wall),
             row("an empty py_test", BARE_TEST),
             row("floor: stdlib runner + stub agent", FLOOR),
@@ -199,6 +211,25 @@ def bench_wire(directory: Path, effort: Effort) -> None:
             ("gateway, the whole call of 17 chunks", f"{first.cpu:.2f}", f"{first.last:.2f}"),
         ],
     )
+
+
+def bench_streams(streams: int, chunks: int, effort: Effort) -> None:
+    """The gateway under load, with the bare server in turns; the median run by wall clock of each."""
+    runs = [measure_streams(streams, chunks) for _ in range(effort.repetitions)]
+    middle = {
+        server: sorted((run[server] for run in runs), key=lambda load: load.wall)[len(runs) // 2]
+        for server in (BARE_SERVER, GATEWAY_SERVER)
+    }
+    bare = middle[BARE_SERVER]
+    print_table(
+        f"{streams} at once, {chunks} chunks each" if streams > 1 else f"one stream of {chunks} chunks",
+        ["first byte", "slowest", "to the end", "server CPU", "chunks/s", "x wall"],
+        [
+            (name, load.first, load.slowest_first, load.wall, load.cpu, f"{load.chunks_per_second:.0f}",
+             f"{load.wall / bare.wall:.2f}")
+            for name, load in middle.items()
+        ],
+    )  # fmt: skip
 
 
 def _runfiles() -> Path:

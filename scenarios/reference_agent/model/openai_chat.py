@@ -46,7 +46,9 @@ class OpenAIChat(Model):
         except httpx.TimeoutException as error:
             raise ModelError(f"no answer in {self.adapter.timeout_ms} ms", "TIMEOUT") from error
         except httpx.HTTPError as error:
-            raise ModelError(f"the connection broke: {error or type(error).__name__}", "TRANSPORT") from error
+            raise ModelError(
+                f"the connection broke: {str(error) or type(error).__name__}", "TRANSPORT"
+            ) from error
         for chunk in decoder.flush():
             yield chunk
 

@@ -1,6 +1,7 @@
-"""The extension `pip`: `pip.parse` makes one repository for each hub."""
+"""The extension `pip`: `pip.parse` makes one repository for each hub, and one for the files of each wheel in it."""
 
 load("//python/private:pip_hub.bzl", "pip_hub")
+load("//python/private:wheel_files.bzl", "wheel_files")
 
 _parse = tag_class(attrs = {
     "extra_pip_args": attr.string_list(),
@@ -10,14 +11,23 @@ _parse = tag_class(attrs = {
     "requirements_lock": attr.label(),
 })
 
+def _distributions(lock):
+    """The normalised names in a requirements file."""
+    names = [line.partition("==")[0].partition("[")[0] for line in lock.split("\n") if "==" in line and line[0] not in " #-"]
+    return {name.strip().lower().replace("-", "_").replace(".", "_"): None for name in names}.keys()
+
 def _pip_impl(module_ctx):
     for module in module_ctx.modules:
         for tag in module.tags.parse:
+            lock = tag.requirements_linux or tag.requirements_lock
             pip_hub(
                 name = tag.hub_name,
                 extra_pip_args = tag.extra_pip_args,
-                requirements_lock = tag.requirements_linux or tag.requirements_lock,
+                requirements_lock = lock,
             )
+            for name in _distributions(module_ctx.read(lock)):
+                suffix = "_{}_{}".format(tag.python_version.replace(".", ""), name)
+                wheel_files(name = tag.hub_name + suffix, suffix = suffix)
 
 pip = module_extension(
     implementation = _pip_impl,

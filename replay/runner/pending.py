@@ -1,0 +1,77 @@
+"""The scenarios whose failed tests wait for a decision: what `accept` takes at once and `review` asks about."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from replay.errors import ReplayError, UsageError
+from replay.runner.acceptance import Proposal, judge, rerun_command
+from replay.runner.bundle import Bundle, newest_bundle
+from replay.runner.command import Suites
+from replay.runner.manifest import Manifest, ScenarioSpec
+from replay.runner.selection import select_by_name
+from replay.scenario.write_back import recover
+
+__all__ = ["TESTLOGS", "Pending", "find_pending", "judged", "testlogs_of"]
+
+TESTLOGS = "bazel-testlogs"
+"""Bazel's link in the source tree to what tests left."""
+
+
+class Pending(NamedTuple):
+    """One scenario with the newest outputs of its test, and either what can be taken from them or why nothing can."""
+
+    manifest: Manifest
+    spec: ScenarioSpec
+    bundle: Bundle | None
+    proposal: Proposal | None
+    """None for a run that passed, and for a refusal."""
+    refusal: ReplayError | None
+
+
+def testlogs_of(suites: Suites, said: str) -> str:
+    """Where tests leave their outputs: what the person `said`, else Bazel's link. Raises UsageError for no such place."""
+    place = os.path.join(suites.stood, said) if said else os.path.join(suites.tree, TESTLOGS)
+    if os.path.isdir(place):
+        return place
+    raise UsageError(
+        f"{said or TESTLOGS}: no such directory, and tests leave their outputs there",
+        fix="run the tests first; where --symlink_prefix gives the link another name, say --testlogs DIR",
+    )
+
+
+def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterator[Pending]:
+    """The scenarios that `names` mean, each judged; without names those that have outputs of a run that did not pass.
+
+    Raises UsageError for a name that means nothing, and where no scenario at all has outputs.
+    """
+    chosen = select_by_name(suites.manifests, names, everything=not names)
+    with_outputs = 0
+    for manifest, specs in chosen:
+        for spec in specs:
+            found = judged(suites, manifest, spec, testlogs)
+            with_outputs += found.bundle is not None
+            is_failure = found.bundle is not None and (found.refusal or found.proposal) is not None
+            if names or is_failure:
+                yield found
+    if not with_outputs and not names:
+        labels = dict.fromkeys(manifest.suite for manifest, _ in chosen)
+        raise UsageError("no test of these suites has left outputs", fix=f"bazel test {' '.join(labels)}")
+
+
+def judged(suites: Suites, manifest: Manifest, spec: ScenarioSpec, testlogs: str) -> Pending:
+    """One scenario with the newest outputs of its test, as they are now."""
+    bundle = None
+    try:
+        package, _, target = spec.label.removeprefix("//").partition(":")
+        bundle = newest_bundle(testlogs, package, target, spec.name)
+        if bundle is None:
+            raise UsageError("its test has left no outputs", fix=rerun_command(spec))
+        if recover(suites.directory_of(spec)):
+            raise UsageError(
+                "a write was killed here; it is completed or taken back now", fix="run the same command again"
+            )
+        proposal = judge(spec, manifest, bundle, suites.directory_of(spec))
+    except ReplayError as refusal:
+        return Pending(manifest, spec, bundle, None, refusal)
+    return Pending(manifest, spec, bundle, proposal, None)
