@@ -1,4 +1,4 @@
-"""What two runs of an agent did differently, by meaning: tools, permissions, files, stops, other frames, then texts.
+"""What two runs of an agent did differently, by meaning: tools, permissions, files, prompts, stops, other frames, then texts.
 
 Chunk boundaries, ids of messages and the order of independent frames are no difference here; the surfaces of a test
 are stricter. Pure: stories in, sections of lines out. A line begins with "-" (only the first run), "+" (only the
@@ -7,6 +7,7 @@ second) or "~" (both, and changed).
 
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -14,11 +15,13 @@ import orjson
 from replay.cli.client_view import ClientTurn, Permission, prompt_text, prompts_of
 from replay.cli.session_view import ModelCall, Said, SessionView, ToolCall, ToolResult
 from replay.cli.story import Story
+from replay.scenario.layout import PINS, log_number
 from replay.surface import first_difference, render_difference
 
 __all__ = ["Section", "compare_stories"]
 
 _MOST_CHARACTERS: Final = 160
+_HASH_CHARACTERS: Final = 12
 
 
 class Section(NamedTuple):
@@ -49,6 +52,7 @@ def compare_stories(left: Story, right: Story) -> list[Section]:
         Section("tool calls", list(_compare_tools(ours, theirs))),
         Section("permissions", list(_compare_permissions(left, right))),
         Section("file effects", list(_compare_files(left, right))),
+        Section("prompts", list(_compare(_prompts(left), _prompts(right)))),
         Section("stop reasons", list(_compare(_stops(left), _stops(right)))),
         Section("model calls", list(_compare(_calls(left), _calls(right))) if by_log else []),
         Section("other frames", list(_compare(_notes(left), _notes(right)))),
@@ -152,6 +156,26 @@ def _asked(permission: Permission) -> str:
 
 def _stops(story: Story) -> list[str]:
     return [f"turn {number}: {turn.stop}" for number, turn in enumerate(story.client, 1) if turn.stop]
+
+
+def _prompts(story: Story) -> list[str]:
+    """What tells one system prompt and one set of tool schemas from another: their hashes, and the files that pin them."""
+    told = []
+    for name in sorted(story.files):
+        if name in PINS:
+            told.append(f"{name} {sha256(story.files[name]).hexdigest()[:_HASH_CHARACTERS]}")
+        number = log_number(name)
+        if number is None:
+            continue
+        lane = _lane(f"child {number}" if number else "parent")
+        for line in story.files[name].split(b"\n"):
+            if b'"request/header"' not in line:
+                continue
+            data = orjson.loads(line).get("data")
+            hashes = data.get("hashes") if isinstance(data, dict) else None
+            for what, value in hashes.items() if isinstance(hashes, dict) else ():
+                told.append(f"{lane}{what} {str(value).removeprefix('sha256:')[:_HASH_CHARACTERS]}")
+    return told
 
 
 def _calls(story: Story) -> list[str]:

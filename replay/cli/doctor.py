@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from replay.cli.page import show_table
 from replay.errors import ReplayError, counted
 from replay.scenario.content import Inspection, inspect_scenario
 from replay.scenario.disk import packages_below, read_tree
@@ -83,7 +84,6 @@ def _check(tree: Tree) -> tuple[list[_Checked], list[Finding]]:
 
 
 def _print_table(checked: Sequence[_Checked]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -113,10 +113,7 @@ def _print_table(checked: Sequence[_Checked]) -> None:
             str(errors or ""),
             str(warnings or ""),
         )
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 10_000  # a pipe has no width: rows must stay lines
-    console.print(table)
+    show_table(table)
 
 
 def _print_scripts(checked: Sequence[_Checked]) -> None:

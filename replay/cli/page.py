@@ -3,9 +3,12 @@
 import sys
 from collections.abc import Iterator
 from textwrap import wrap
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ["Line", "Page"]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Line", "Page", "show_table"]
 
 _PLAIN_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 11
@@ -62,6 +65,16 @@ class Page:
         for number, text in enumerate(texts or [""]):
             label = line.label if number == 0 else ""
             yield f"{indent}  {label:<{_LABEL_WIDTH}}{text}".rstrip()
+
+
+def show_table(table: Table) -> None:
+    """Print a table, a line a row."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 10_000  # a pipe has no width: rows must stay lines
+    console.print(table)
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -7,10 +7,11 @@ that passed shows its own fixture), else what the outputs of the other fixtures 
 import argparse
 import os
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
+from replay.cli.page import show_table
 from replay.errors import counted
 from replay.runner.freshness import Known, survey
 from replay.runner.pending import TESTLOGS
@@ -48,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, today: date | None = None) -> int:
     """List the scenarios; 0, or with --check 1 where one is stale. today: the date that ages are counted to."""
-    on = today or date.today()
+    # As record stamps it: the day of the provenance is that of UTC.
+    on = today or datetime.now(UTC).date()
     rows: list[list[str]] = []
     stale = 0
     for directory in arguments.directories:
@@ -106,7 +108,6 @@ def _differ(then: str, now: str) -> bool:
 
 
 def _print(rows: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -114,7 +115,4 @@ def _print(rows: Sequence[Sequence[str]]) -> None:
     )
     for row in rows:
         table.add_row(*row)
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 10_000  # a pipe has no width: rows must stay lines
-    console.print(table)
+    show_table(table)

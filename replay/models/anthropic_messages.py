@@ -27,10 +27,10 @@ from replay.models.anthropic_messages_decode import (
     error_type,
 )
 from replay.models.anthropic_messages_request import decode_request
-from replay.models.blocks import fold
+from replay.models.blocks import ending_of, fold
 from replay.models.merge import merge
 from replay.models.sse import encode_event
-from replay.models.wire import fault_code, fault_status
+from replay.models.wire import asked_model, fault_code, fault_status, with_model
 
 if TYPE_CHECKING:
     from replay.models.wire import Block, Chunk, Json, WireRequest
@@ -89,11 +89,6 @@ def authorization(key: str) -> list[tuple[str, str]]:
     return [("x-api-key", key)]
 
 
-def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
-    """The same call for another model. body: what `decode_request` has read."""
-    return path, orjson.dumps({**orjson.loads(body), "model": model})
-
-
 def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
     """The body that answers a question beside the model calls, None where `path` asks nothing that this API knows."""
     if method == "POST" and path == _COUNT_PATH:
@@ -104,11 +99,8 @@ def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
     if path == _MODELS_PATH:
         ends = {"first_id": models[0] if models else None, "last_id": models[-1] if models else None}
         return orjson.dumps({"data": [_model(name) for name in models], "has_more": False, **ends})
-    name = path.removeprefix(_MODELS_PATH + "/")
-    # An empty list of models means that the recording does not say: then any name is served.
-    if name != path and name and (not models or name in models):
-        return orjson.dumps(_model(name))
-    return None
+    name = asked_model(path, _MODELS_PATH, models)
+    return orjson.dumps(_model(name)) if name else None
 
 
 def _model(name: str) -> dict[str, Json]:
@@ -128,8 +120,7 @@ def encode_stream(
     hangs, which gets no stop reason and no counts of its own.
     """
     chunks = list(chunks)
-    reply = fold(chunk for chunk in chunks if chunk["type"] in ("usage", "finish"))
-    usage, finish = (reply.usage, reply.finish) if complete else (None, None)
+    usage, finish = ending_of(chunks) if complete else (None, None)
     message = _message(request, reply_id, finish)
     message["usage"] = _encode_usage(usage)
     if not _is_failed(finish):

@@ -5,9 +5,11 @@ beside the text go to `extras` under the wire's own names, `type` among them whe
 block's type. Dropped on purpose: members that are null, an empty signature and empty citations, which say nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
+
+from replay.models.wire import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,23 +30,6 @@ _BROUGHT_BY_DELTAS = {
 _SHAPES: Mapping[str, type] = {"citations": list, "delta": dict, "deltas": list, "signature": str}
 # Calls of tools that others run are named `server_tool_use`, `mcp_tool_use` and the like.
 _TOOL_USE = "tool_use"
-_HEADROOM = 30
-_DEEP = 200
-
-
-def parse(data: bytes) -> Any:
-    """The JSON value in `data`. Raises ValueError for anything else, and for one too deep to be written again."""
-    value = orjson.loads(data)
-    if data.count(b"[") + data.count(b"{") > _DEEP:
-        # orjson reads deeper than it writes, and a log nests what was read a few levels further down.
-        nested = value
-        for _ in range(_HEADROOM):
-            nested = [nested]
-        try:
-            orjson.dumps(nested)
-        except TypeError:
-            raise ValueError("its values are nested too deeply") from None
-    return value
 
 
 def decode_block(wire: Json) -> Block:

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from replay.errors import FixtureError
-from replay.models.anthropic_messages_blocks import decode_block, is_opaque, parse, take_string
+from replay.models.anthropic_messages_blocks import decode_block, is_opaque, take_string
 from replay.models.blocks import Blocks
 from replay.models.merge import merge
 from replay.models.sse import EventDecoder
-from replay.models.wire import fault_code, fault_status
+from replay.models.wire import fault_code, fault_status, parse, parse_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,7 +88,7 @@ class StreamDecoder:
         for event in self._events.feed(data):
             if self.complete:
                 break
-            chunks += self._reply.event(_parse(event.data, "a server-sent event"))
+            chunks += self._reply.event(parse_reply(event.data, "a server-sent event"))
             self.complete = self._reply.has_ended
         return chunks
 
@@ -102,7 +102,7 @@ class StreamDecoder:
 
 def decode_response(body: bytes) -> list[Chunk]:
     """The chunks of a reply that is not streamed. Raises FixtureError for a body that is not this wire's."""
-    message = _parse(body, "the reply")
+    message = parse_reply(body, "the reply")
     reply = _Reply()
     if message.get("type") == "error":
         return reply.event(message)
@@ -145,16 +145,6 @@ def _error_code(error: dict[str, Json]) -> str:
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, dict) else None
     return code if isinstance(code, str) else ""
-
-
-def _parse(data: bytes, what: str) -> dict[str, Json]:
-    try:
-        value = parse(data)
-    except ValueError as error:
-        raise FixtureError(f"{what} of the provider is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise FixtureError(f"{what} of the provider is not a JSON object")
-    return value
 
 
 class _Growing:
@@ -202,14 +192,8 @@ class _Reply:
         chunks: list[Chunk] = []
         for index in list(self._growing):
             chunks += self._stop(index)
-        if self._usage:
-            chunks.append({"type": "usage", "usage": _decode_usage(self._usage)})
-        if self.finish is not None:
-            finish: Chunk = {"type": "finish", "reason": self.finish}
-            if self._extras:
-                finish["extras"] = self._extras
-            chunks.append(finish)
-        return chunks
+        usage = _decode_usage(self._usage) if self._usage else None
+        return chunks + self._blocks.conclude(usage, self.finish, self._extras)
 
     def _message_start(self, event: dict[str, Json]) -> list[Chunk]:
         message = event["message"]

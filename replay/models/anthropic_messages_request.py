@@ -7,8 +7,8 @@ type stay untouched. What a block holds beside the members known here (`cache_co
 
 from typing import TYPE_CHECKING
 
-from replay.models.anthropic_messages_blocks import decode_block, parse
-from replay.models.wire import RequestRefused, WireRequest
+from replay.models.anthropic_messages_blocks import decode_block
+from replay.models.wire import RequestRefused, WireRequest, parse_request, take_settings
 
 if TYPE_CHECKING:
     from replay.models.wire import Block, Json
@@ -19,35 +19,20 @@ _OURS = ("reasoning", "tool-call", "tool-result")
 
 def decode_request(path: str, body: bytes) -> WireRequest:
     """The model call in `body`. Raises RequestRefused as the provider would refuse it, with status 400."""
-    try:
-        fields = parse(body)
-    except ValueError as error:
-        raise RequestRefused(400, f"the body is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise RequestRefused(400, "the body is not a JSON object")
-    model = fields.pop("model", None)
-    if not isinstance(model, str) or not model:
-        raise RequestRefused(400, "model is not a string")
+    fields = parse_request(body)
+    model, stream, tools = take_settings(fields)
     limit = fields.get("max_tokens")
     if type(limit) is not int or limit < 0:
         raise RequestRefused(400, "max_tokens is not a whole number")
-    stream = fields.pop("stream", None)
-    if stream not in (None, True, False):
-        raise RequestRefused(400, "stream is not a boolean")
     messages = fields.pop("messages", None)
     if not isinstance(messages, list) or not messages:
         raise RequestRefused(400, "messages is not a list of at least one message")
-    tools = fields.pop("tools", None) or []
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise RequestRefused(400, "tools is not a list of objects")
     decoded = []
     system = fields.pop("system", None)
     if system is not None:
         decoded.append({"role": "system", "content": _content(system, "system", "system")})
     decoded += [_message(message, f"messages[{place}]") for place, message in enumerate(messages)]
-    return WireRequest(
-        model=model, messages=decoded, tools=tools, options=fields, stream=bool(stream), wants_usage=True
-    )
+    return WireRequest(model, decoded, tools, options=fields, stream=stream, wants_usage=True)
 
 
 def _message(message: Json, where: str) -> dict[str, Json]:

@@ -102,6 +102,20 @@ class Blocks:
         """Closes what is still open, in order."""
         return [self.end(index) for index, block in enumerate(self._blocks) if not block.ended]
 
+    def conclude(
+        self, usage: dict[str, Any] | None, reason: dict[str, Any] | None, extras: dict[str, Any]
+    ) -> list[Chunk]:
+        """What the end of a reply completes: blocks, usage, finish, each only as far as there is one.
+
+        A log is split at its finish, so that comes last. extras: those of the finish chunk.
+        """
+        chunks = self.end_all()
+        if usage is not None:
+            chunks.append({"type": "usage", "usage": usage})
+        if reason is not None:
+            chunks.append({"type": "finish", "reason": reason} | ({"extras": extras} if extras else {}))
+        return chunks
+
 
 class Reply(NamedTuple):
     """A whole reply: blocks in order, usage and the finish chunk where they came."""
@@ -109,6 +123,12 @@ class Reply(NamedTuple):
     blocks: list[Block]
     usage: dict[str, Any] | None
     finish: Chunk | None
+
+
+def ending_of(chunks: Iterable[Chunk]) -> tuple[dict[str, Any] | None, Chunk | None]:
+    """Usage and finish of a reply."""
+    reply = fold(chunk for chunk in chunks if "index" not in chunk)
+    return reply.usage, reply.finish
 
 
 def fold(chunks: Iterable[Chunk]) -> Reply:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from replay.models.wire import Chunk, Json
 
-__all__ = ["Key", "ModelCall", "assign_lanes", "lane_id", "log_ids", "log_rows", "plain_key", "request_rows"]
+__all__ = ["Key", "ModelCall", "assign_lanes", "log_ids", "log_rows", "plain_key", "request_rows"]
 
 type Key = Callable[[WireRequest], str]
 """The key of a request: two requests have the same one if they differ in nothing but what differs between two runs."""
@@ -108,14 +108,14 @@ def plain_key(request: WireRequest) -> str:
     return f"sha256:{sha256(orjson.dumps(list(request))).hexdigest()}"
 
 
-def lane_id(lane: str) -> str:
+def _lane_id(lane: str) -> str:
     """The session id that a lane's log has."""
     return "gateway" if lane == _PARENT else f"gateway-{lane.removeprefix(_CHILD)}"
 
 
 def log_ids(count: int) -> list[str]:
     """The session ids of the first `count` logs: literals, which no normaliser may rename."""
-    return [lane_id(_lane_name(index)) for index in range(count)]
+    return [_lane_id(_lane_name(index)) for index in range(count)]
 
 
 def log_rows(calls: Sequence[ModelCall], cwd: str) -> list[list[Json]]:
@@ -221,15 +221,15 @@ def _header(name: str, fork: _Fork | None, cwd: str) -> dict[str, Json]:
     header: dict[str, Json] = {
         "type": "session",
         "version": 0,
-        "id": lane_id(name),
+        "id": _lane_id(name),
         "createdAt": 0,
         "cwd": cwd,
     }
     if name == _PARENT:
         return header
     if fork is not None:
-        return header | {"parentSession": lane_id(fork.call.lane)}
-    return header | {"parentSession": lane_id(_PARENT), "origin": "side-call"}
+        return header | {"parentSession": _lane_id(fork.call.lane)}
+    return header | {"parentSession": _lane_id(_PARENT), "origin": "side-call"}
 
 
 def _config(request: WireRequest) -> dict[str, Json]:
@@ -288,7 +288,7 @@ class _LaneLog:
         fork = self._fork
         if before is None and fork is not None:
             added = added._replace(messages=added.messages[fork.messages :])
-            data = {"session": lane_id(fork.call.lane), "call": fork.call.ordinal, "messages": fork.messages}
+            data = {"session": _lane_id(fork.call.lane), "call": fork.call.ordinal, "messages": fork.messages}
             yield _row("request/fork", data)
         # What is said beside the results of tools belongs to their turn.
         is_new_turn = any(map(is_prompt, added.messages)) and not any(map(holds_result, added.messages))

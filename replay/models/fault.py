@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from replay.models.endpoint import EVENTS_TYPE, JSON_TYPE
 from replay.models.http_server import END, RESET, Answer
+from replay.script import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from replay.models.wire import Chunk, Codec, WireRequest
-    from replay.script import Fault
 
     type Wait = Callable[[int], None]
 
@@ -73,7 +73,7 @@ def _slow(entry: Fault, reply: Reply, wait: Wait) -> Answer:
     if "at" in entry.fault:
         # A frame is no chunk. Some wires let the last chunks share one, and it stands for all of them.
         before = sum(1 for _ in reply.frames(reply.chunks[: entry.fault["at"]], False))
-        entry = entry.with_fault({**entry.fault, "at": min(before, len(frames) - 1)})
+        entry = Fault(entry.source, {**entry.fault, "at": min(before, len(frames) - 1)})
     return reply.streamed(_paced(entry, frames, wait), live=True)
 
 

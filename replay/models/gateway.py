@@ -1,9 +1,9 @@
 """The loopback gateway: one provider's HTTP API, answered from the recording.
 
 Each model call is bound to its lane by the player and answered with that lane's next entry: chunks as a stream or a
-whole reply, a throw as an error status or a stream that really breaks, a hang as a stream that stays open, a fault as fault.py says. What the
-recording does not hold is answered in the provider's own error shape and remembered as the `divergence`. What all
-this rests on, routes and refusals, is endpoint.py. No request leaves this machine.
+whole reply, a throw as an error status or a stream that really breaks, a hang as a stream that stays open, a fault as
+fault.py says. What the recording does not hold is answered in the provider's own error shape and remembered as the
+`divergence`. What all this rests on, routes and refusals, is endpoint.py. No request leaves this machine.
 """
 
 import threading

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from replay.errors import FixtureError
-from replay.models.blocks import fold
+from replay.models.blocks import ending_of, fold
 from replay.models.gemini_decode import PLAIN_WORD, StreamDecoder, decode_response, total_tokens
 from replay.models.gemini_error import decode_error, encode_error, encode_failure
-from replay.models.gemini_request import CALL_VERBS, decode_request, query_of, resource, route_of
+from replay.models.gemini_request import CALL_VERBS, decode_request, resource, route_of
 from replay.models.merge import merge
 from replay.models.sse import encode_event
 
@@ -55,7 +55,6 @@ UPSTREAM = "https://generativelanguage.googleapis.com"
 KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 REQUEST_ID = "x-request-id"
 MALFORMED = b'data: {"candidates":[{"content":\r\n\r\n'
-_SECRETS = ("access_token", "key", "oauth_token")
 _ERROR = b'{"error":'
 _LISTS = ("/v1beta/models", "/v1/models", "/v1alpha/models")
 
@@ -72,18 +71,17 @@ def authorization(key: str) -> list[tuple[str, str]]:
 
 
 def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
-    """The same call for another model, without the key that its query may hold. body: what `decode_request` has read."""
+    """The same call for another model. body: what `decode_request` has read."""
     from urllib.parse import quote
 
-    route = route_of(path.partition("?")[0])
+    path, mark, query = path.partition("?")
+    route = route_of(path)
     if route is None:
-        return path, body
-    pairs = [(name, value) for name, value in query_of(path) if name not in _SECRETS]
-    query = "&".join(f"{quote(name, safe='$')}={quote(value, safe='')}" for name, value in pairs)
+        return path + mark + query, body
     fields = orjson.loads(body)
     if "model" in fields:
         body = orjson.dumps({**fields, "model": resource(model)})
-    return f"/{route.version}/{quote(resource(model))}:{route.verb}" + (f"?{query}" if query else ""), body
+    return f"/{route.version}/{quote(resource(model))}:{route.verb}{mark}{query}", body
 
 
 def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
@@ -155,13 +153,7 @@ def _documents(
     An error shares the last frame: Google's client for JavaScript takes one that it reads alone for another failure
     than one that it reads together with a part, and which of these it does would depend on the moment.
     """
-    usage: dict[str, Json] | None = None
-    finish: Chunk | None = None
-    for chunk in chunks:
-        if chunk["type"] == "usage":
-            usage = chunk["usage"]
-        elif chunk["type"] == "finish":
-            finish = chunk
+    usage, finish = ending_of(chunks)
     envelope = _envelope(request, reply_id)
     tail = orjson.dumps(envelope)[1:]
     held: list[Json] = []

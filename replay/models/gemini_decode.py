@@ -9,6 +9,7 @@ from replay.models.blocks import Blocks, fold
 from replay.models.gemini_documents import DocumentDecoder
 from replay.models.gemini_error import decode_failure
 from replay.models.merge import merge
+from replay.models.wire import parse_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -169,7 +170,7 @@ class _Reply:
 
     def body(self, document: bytes) -> list[Chunk]:
         """Chunks of one document: a piece of a stream or a whole reply."""
-        body = _parse(document)
+        body = parse_reply(document, "the reply")
         chunks: list[Chunk] = []
         try:
             for candidate in body.get("candidates") or []:
@@ -185,15 +186,11 @@ class _Reply:
 
     def end(self) -> list[Chunk]:
         """What ends the reply: open blocks, usage, finish."""
-        chunks = self._parts.blocks.end_all()
-        if self._usage:
-            chunks.append({"type": "usage", "usage": _decode_usage(self._usage)})
-        if self.finish is not None:
-            if self.finish["kind"] == "stop" and self._parts.blocks.last("tool-call") >= 0:
-                self.finish = {"kind": "tool-calls"}
-            finish: Chunk = {"type": "finish", "reason": self.finish}
-            chunks.append(finish | ({"extras": self._extras} if self._extras else {}))
-        return chunks
+        blocks = self._parts.blocks
+        if self.finish == {"kind": "stop"} and blocks.last("tool-call") >= 0:
+            self.finish = {"kind": "tool-calls"}
+        usage = _decode_usage(self._usage) if self._usage else None
+        return blocks.conclude(usage, self.finish, self._extras)
 
     def _candidate(self, candidate: dict[str, Json]) -> list[Chunk]:
         if candidate.get("index"):
@@ -233,18 +230,6 @@ class _Reply:
                 self.finish = {"kind": "content-filter"}
             elif body.get("candidates") and self.finish["kind"] == "content-filter":
                 self._extras.setdefault("finishReason", PLAIN_WORD["content-filter"])
-
-
-def _parse(document: bytes) -> dict[str, Json]:
-    try:
-        value = orjson.loads(document)
-        # What the parser takes may be nested deeper than what can be written again.
-        orjson.dumps(value)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
-        raise FixtureError(f"the provider's reply is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise FixtureError("the provider's reply is not a JSON object")
-    return value
 
 
 def _gather(into: dict[str, Json], piece: dict[str, Json]) -> None:

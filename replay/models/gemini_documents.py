@@ -6,11 +6,10 @@ cut anywhere; memory is bounded by `max_bytes` for one document.
 """
 
 from replay.errors import FixtureError
-from replay.models.sse import EventDecoder
+from replay.models.sse import MAX_EVENT_BYTES, EventDecoder
 
-__all__ = ["MAX_DOCUMENT_BYTES", "DocumentDecoder"]
+__all__ = ["DocumentDecoder"]
 
-MAX_DOCUMENT_BYTES = 64 << 20
 _BETWEEN = b" \t\n,[]"
 _OPEN, _CLOSE, _QUOTE, _BACKSLASH = b'{}"\\'
 
@@ -20,7 +19,7 @@ class DocumentDecoder:
 
     __slots__ = ("_depth", "_escaped", "_events", "_max_bytes", "_place", "_quoted", "_rest", "_skip_lf")
 
-    def __init__(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_EVENT_BYTES) -> None:
         self._events = EventDecoder(max_bytes)
         self._max_bytes = max_bytes
         self._rest = bytearray()

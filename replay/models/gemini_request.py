@@ -8,17 +8,15 @@ Of the query only what shapes the reply is kept (under the option `query`), sinc
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
 from replay.models.gemini_decode import read_parts
-from replay.models.wire import RequestRefused, WireRequest
+from replay.models.wire import RequestRefused, WireRequest, parse_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from replay.models.wire import Block, Json
 
-__all__ = ["CALL_VERBS", "Route", "decode_request", "query_of", "resource", "route_of"]
+__all__ = ["CALL_VERBS", "Route", "decode_request", "resource", "route_of"]
 
 CALL_VERBS = ("generateContent", "streamGenerateContent")
 _VERSIONS = ("v1beta", "v1", "v1alpha")
@@ -53,20 +51,12 @@ def resource(model: str) -> str:
     return model if model.startswith(tuple(name + "/" for name in _COLLECTIONS)) else f"models/{model}"
 
 
-def query_of(path: str) -> Iterator[tuple[str, str]]:
-    """Names and values of a path's query."""
-    for pair in path.partition("?")[2].split("&"):
-        name, _, value = pair.partition("=")
-        if name:
-            yield _unquoted(name), _unquoted(value)
-
-
 def decode_request(path: str, body: bytes) -> WireRequest:
     """The model call in `body`. Raises RequestRefused as the provider would refuse it."""
     route = route_of(path.partition("?")[0])
     if route is None or route.verb not in CALL_VERBS:
         raise RequestRefused(404, "the path is that of no model call")
-    fields = _members(_parse(body), "the body")
+    fields = _members(parse_request(body), "the body")
     fields.pop("model", None)
     if "query" in fields:
         raise RequestRefused(400, 'unknown name "query" in the body')
@@ -92,21 +82,10 @@ def decode_request(path: str, body: bytes) -> WireRequest:
     return WireRequest(route.model, messages, tools, options, stream=stream, wants_usage=True)
 
 
-def _parse(body: bytes) -> dict[str, Json]:
-    try:
-        fields = orjson.loads(body)
-        # What the parser takes may be nested deeper than what can be written again.
-        orjson.dumps(fields)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
-        raise RequestRefused(400, f"the body is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise RequestRefused(400, "the body is not a JSON object")
-    return fields
-
-
 def _query(path: str, stream: bool) -> dict[str, str]:
     """The query as far as it is kept. A stream that asks for nothing else is an array, as the API's default is."""
-    query = {name: value for name, value in query_of(path) if name in _QUERY_KEPT}
+    pairs = (pair.partition("=") for pair in path.partition("?")[2].split("&"))
+    query = {_unquoted(name): _unquoted(value) for name, _, value in pairs if _unquoted(name) in _QUERY_KEPT}
     alt = query.get("alt", query.get("$alt", "json")).partition(";")[0]
     if alt not in (("sse", "json") if stream else ("json",)):
         raise RequestRefused(400, "alt: a stream is sent as sse or json, any other reply as json")

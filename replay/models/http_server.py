@@ -44,14 +44,13 @@ _TLS_HANDSHAKE = b"\x16\x03"
 
 
 class Exchange(NamedTuple):
-    """One request. target: as it stood in the request line. host: the Host header. encoding: Content-Encoding.
+    """One request. target: as it stood in the request line. encoding: Content-Encoding.
 
     headers: all of them, names in lower case. client: who asked.
     """
 
     method: str
     target: str
-    host: str
     encoding: str
     body: bytes
     headers: list[tuple[str, str]]
@@ -63,9 +62,9 @@ class Answer(NamedTuple):
 
     body: pieces, each sent as a chunk of its own if `streamed`, else sent as one whole. ending: END completes the
     response; BREAK closes the connection before it is complete; RESET resets it there, and sends nothing at all of a
-    whole response without a body; HOLD keeps it open and incomplete until the client
-    leaves or the server stops. then: called once the body is out, before a HOLD waits. live: the pieces come as time
-    passes, so none waits for the next to share a write.
+    whole response without a body; HOLD keeps it open and incomplete until the client leaves or the server stops.
+    then: called once the body is out, before a HOLD waits. live: the pieces come as time passes, so none waits for the
+    next to share a write.
     """
 
     status: int
@@ -178,7 +177,9 @@ class _Connection:
             try:
                 exchange = self._receive()
             except h11.RemoteProtocolError as error:
-                self._refuse(error.error_status_hint, f"the request is not HTTP/1.1: {error}")
+                # Behind a colon it quotes the request, which may hold a key.
+                what = str(error).partition(":")[0]
+                self._refuse(error.error_status_hint, f"the request is not HTTP/1.1: {what}")
                 return
             except _BodyTooLarge:
                 self._refuse(413, f"the body is larger than {self._max_body_bytes} bytes")
@@ -222,7 +223,6 @@ class _Connection:
                 return Exchange(
                     request.method.decode("ascii"),
                     request.target.decode("ascii", "replace"),
-                    _header(request, b"host"),
                     _header(request, b"content-encoding"),
                     b"".join(pieces),
                     [(name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from replay.models.blocks import fold
+from replay.models.blocks import ending_of, fold
 from replay.models.merge import merge
 from replay.models.openai_chat_decode import (
     FINISH_FROM_WIRE,
@@ -27,6 +27,7 @@ from replay.models.openai_chat_decode import (
 )
 from replay.models.openai_chat_request import decode_request
 from replay.models.sse import encode_event
+from replay.models.wire import asked_model, with_model
 
 if TYPE_CHECKING:
     from replay.models.wire import Block, Chunk, Json, WireRequest
@@ -76,22 +77,14 @@ def authorization(key: str) -> list[tuple[str, str]]:
     return [("authorization", f"Bearer {key}")]
 
 
-def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
-    """The same call for another model. body: what `decode_request` has read."""
-    return path, orjson.dumps({**orjson.loads(body), "model": model})
-
-
 def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
     """The body that answers a question about the models, None where `path` asks nothing that this API knows."""
     if method not in ("GET", "HEAD"):
         return None
     if path == _MODELS_PATH:
         return orjson.dumps({"object": "list", "data": [_model(name) for name in models]})
-    name = path.removeprefix(_MODELS_PATH + "/")
-    # An empty list of models means that the recording does not say: then any name is served.
-    if name != path and name and (not models or name in models):
-        return orjson.dumps(_model(name))
-    return None
+    name = asked_model(path, _MODELS_PATH, models)
+    return orjson.dumps(_model(name)) if name else None
 
 
 def _model(name: str) -> dict[str, Json]:
@@ -111,23 +104,15 @@ def encode_stream(
     """
     head, tail = _envelope(request, reply_id)
     chunks = list(chunks)
-    usage: dict[str, Json] | None = None
-    finish: Chunk | None = None
     yield b"".join((head, b'{"role":"assistant","content":""}', tail))
     encoder = _DeltaEncoder(chunks)
     for chunk in chunks:
-        kind = chunk["type"]
-        if kind == "usage":
-            usage = chunk["usage"]
-        elif kind == "finish":
-            finish = chunk
-        else:
-            delta = encoder.delta(chunk)
-            if delta is not None:
-                yield b"".join((head, orjson.dumps(delta), tail))
-    if not complete:
-        return
-    yield from _stream_end(finish, usage, request, reply_id)
+        delta = encoder.delta(chunk) if "index" in chunk else None
+        if delta is not None:
+            yield b"".join((head, orjson.dumps(delta), tail))
+    if complete:
+        usage, finish = ending_of(chunks)
+        yield from _stream_end(finish, usage, request, reply_id)
 
 
 def _stream_end(

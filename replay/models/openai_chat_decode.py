@@ -1,6 +1,6 @@
 """Replies of the Chat Completions wire, read: event streams and whole bodies -> chunks. See openai_chat.py."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -8,7 +8,7 @@ from replay.errors import FixtureError
 from replay.models.blocks import Blocks
 from replay.models.merge import merge
 from replay.models.sse import EventDecoder
-from replay.models.wire import fault_code
+from replay.models.wire import fault_code, parse_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ class StreamDecoder:
                 self.complete = True
                 chunks += self._reply.end()
             else:
-                chunks += self._reply.body(_parse(event.data, "a server-sent event"), "delta")
+                chunks += self._reply.body(parse_reply(event.data, "a server-sent event"), "delta")
         return chunks
 
     def close(self) -> list[Chunk]:
@@ -71,7 +71,7 @@ class StreamDecoder:
 def decode_response(body: bytes) -> list[Chunk]:
     """The chunks of a reply that is not streamed. Raises FixtureError for a body that is not this wire's."""
     reply = _Reply()
-    return reply.body(_parse(body, "the reply"), "message") + reply.end()
+    return reply.body(parse_reply(body, "the reply"), "message") + reply.end()
 
 
 def decode_error(status: int, body: bytes) -> tuple[str, str]:
@@ -86,16 +86,6 @@ def decode_error(status: int, body: bytes) -> tuple[str, str]:
     if status == 500 and isinstance(code, str) and code:
         return message, code
     return message, fault_code(status)
-
-
-def _parse(data: bytes, what: str) -> dict[str, Json]:
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise FixtureError(f"{what} of the provider is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise FixtureError(f"{what} of the provider is not a JSON object")
-    return value
 
 
 class _Reply:
@@ -122,7 +112,13 @@ class _Reply:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FixtureError(f"the provider's reply is not a chat completion: {error!r}") from None
         if body.get("error"):
-            self.finish = _decode_failure(body["error"])
+            self.finish = decode_failure(body["error"])
+            extras = self.finish["failure"].get("extras", {})
+            if extras.get("type") == "server_error":
+                # What `encode_stream` says where the recording says nothing.
+                del extras["type"]
+                if not extras:
+                    del self.finish["failure"]["extras"]
         for name, value in body.items():
             if name not in _ENVELOPE and value not in _EMPTY:
                 self._extras.setdefault("reply", {})[name] = value
@@ -130,15 +126,7 @@ class _Reply:
 
     def end(self) -> list[Chunk]:
         """What a reply's end completes: blocks, usage, finish."""
-        chunks = self._blocks.end_all()
-        if self._usage is not None:
-            chunks.append({"type": "usage", "usage": self._usage})
-        if self.finish is not None:
-            finish: Chunk = {"type": "finish", "reason": self.finish}
-            if self._extras:
-                finish["extras"] = self._extras
-            chunks.append(finish)
-        return chunks
+        return self._blocks.conclude(self._usage, self.finish, self._extras)
 
     def _choice(self, choice: dict[str, Json], member: str) -> list[Chunk]:
         delta = choice.get(member) or {}
@@ -250,16 +238,14 @@ def _join_details(details: list[Json]) -> list[Json]:
     return joined
 
 
-def _decode_failure(error: Json) -> dict[str, Json]:
-    """An error inside a reply of status 200."""
+def decode_failure(error: Json) -> dict[str, Json]:
+    """The finish reason that stands for an error inside a reply of status 200, on either wire of this provider."""
     if not isinstance(error, dict):
         return {"kind": "error", "failure": {"message": str(error)}}
-    failure: dict[str, Any] = {"message": str(error.get("message", ""))}
+    failure: dict[str, Json] = {"message": str(error.get("message") or "")}
     extras = {
         key: value for key, value in error.items() if key not in ("message", "code") and value is not None
     }
-    if extras.get("type") == "server_error":
-        del extras["type"]
     code = error.get("code")
     if isinstance(code, str):
         failure["code"] = code

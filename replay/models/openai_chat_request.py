@@ -6,9 +6,7 @@ What a message or a part holds beside the members known here stays under its `ex
 
 from typing import TYPE_CHECKING
 
-import orjson
-
-from replay.models.wire import RequestRefused, WireRequest
+from replay.models.wire import RequestRefused, WireRequest, parse_request, take_settings
 
 if TYPE_CHECKING:
     from replay.models.wire import Block, Json
@@ -26,26 +24,13 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 def decode_request(path: str, body: bytes) -> WireRequest:
     """The model call in `body`. Raises RequestRefused as the provider would refuse it, with status 400."""
-    try:
-        fields = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise RequestRefused(400, f"the body is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise RequestRefused(400, "the body is not a JSON object")
-    model = fields.pop("model", None)
-    if not isinstance(model, str) or not model:
-        raise RequestRefused(400, "you must provide a model parameter: model is not a string")
-    stream = fields.pop("stream", None)
-    if stream not in (None, True, False):
-        raise RequestRefused(400, "stream is not a boolean")
+    fields = parse_request(body)
+    model, stream, tools = take_settings(fields)
     if fields.get("n") not in (None, 1):
         raise RequestRefused(400, "n: one choice is recorded, so one is all that can be served")
     messages = fields.pop("messages", None)
     if not isinstance(messages, list) or not messages:
         raise RequestRefused(400, "messages is not a list of at least one message")
-    tools = fields.pop("tools", None) or []
-    if not isinstance(tools, list):
-        raise RequestRefused(400, "tools is not a list")
     stream_options = fields.get("stream_options") or {}
     if not isinstance(stream_options, dict):
         raise RequestRefused(400, "stream_options is not an object")
@@ -54,7 +39,7 @@ def decode_request(path: str, body: bytes) -> WireRequest:
         messages=[_message(message, f"messages[{place}]") for place, message in enumerate(messages)],
         tools=tools,
         options=fields,
-        stream=bool(stream),
+        stream=stream,
         wants_usage=bool(stream_options.get("include_usage")),
     )
 

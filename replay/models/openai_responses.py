@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from replay.models.blocks import fold
+from replay.models.blocks import ending_of, fold
 from replay.models.merge import merge
 from replay.models.openai_chat import authorization, encode_error
 from replay.models.openai_chat import probe as _probe
@@ -33,6 +33,7 @@ from replay.models.openai_responses_decode import (
 from replay.models.openai_responses_items import generated_id, grouped, item_type, write_item
 from replay.models.openai_responses_request import decode_request
 from replay.models.openai_responses_stream import ItemStream
+from replay.models.wire import with_model as _with_model
 
 if TYPE_CHECKING:
     from replay.models.wire import Chunk, Json, WireRequest
@@ -79,7 +80,7 @@ def probe(method: str, path: str, models: Sequence[str]) -> bytes | None:
 
 def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
     """The same call for another model, at the provider's own path. body: what `decode_request` has read."""
-    return _full(path), orjson.dumps({**orjson.loads(body), "model": model})
+    return _with_model(_full(path), body, model)
 
 
 def _full(path: str) -> str:
@@ -103,17 +104,11 @@ def encode_stream(
     yield stream.frame("response.created", {"response": beginning})
     yield stream.frame("response.in_progress", {"response": beginning})
     stream.plan(chunks, reply_id, complete)
-    usage: dict[str, Json] | None = None
-    finish: Chunk | None = None
     for at, chunk in enumerate(chunks):
-        kind = chunk["type"]
-        if kind == "usage":
-            usage = chunk["usage"]
-        elif kind == "finish":
-            finish = chunk
-        else:
+        if "index" in chunk:
             yield from stream.events(at, chunk)
     if complete:
+        usage, finish = ending_of(chunks)
         yield from _stream_end(stream, finish, usage, request, reply_id)
 
 

@@ -5,11 +5,11 @@ The items are read in openai_responses_growing.py; here is what concerns the who
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from replay.errors import FixtureError
+from replay.models.openai_chat_decode import decode_failure
 from replay.models.openai_responses_growing import GrowingItems
 from replay.models.sse import EventDecoder
+from replay.models.wire import parse_reply
 
 if TYPE_CHECKING:
     from replay.models.wire import Chunk, Json
@@ -83,7 +83,7 @@ class StreamDecoder:
             # Servers that speak several APIs end each of them so.
             if event.data.strip() == b"[DONE]":
                 continue
-            chunks += self._reply.event(_parse(event.data, "a server-sent event"), event.name)
+            chunks += self._reply.event(parse_reply(event.data, "a server-sent event"), event.name)
             if self._reply.has_ended:
                 self.complete = True
                 chunks += self._reply.end()
@@ -101,21 +101,11 @@ class StreamDecoder:
 
 def decode_response(body: bytes) -> list[Chunk]:
     """The chunks of a reply that is not streamed. Raises FixtureError for a body that is not this wire's."""
-    fields = _parse(body, "the reply")
+    fields = parse_reply(body, "the reply")
     if not isinstance(fields.get("output"), list) and not fields.get("error"):
         raise FixtureError("the provider's reply is not of the Responses API: it has no output")
     reply = _Reply()
     return reply.whole(fields) + reply.end()
-
-
-def _parse(data: bytes, what: str) -> dict[str, Json]:
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise FixtureError(f"{what} of the provider is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise FixtureError(f"{what} of the provider is not a JSON object")
-    return value
 
 
 class _Reply:
@@ -160,18 +150,12 @@ class _Reply:
 
     def end(self) -> list[Chunk]:
         """The end of the reply, in the order in which a log is split."""
-        chunks = self.items.blocks.end_all()
-        if self._usage is not None:
-            chunks.append({"type": "usage", "usage": self._usage})
         if self._error is not None and self.finish is not None and "failure" in self.finish:
             extras = self.finish["failure"].setdefault("extras", {})
             extras["event"] = self._error
             if not self.has_ended:
                 extras["alone"] = True
-        finish: Chunk = {"type": "finish", "reason": self.finish}
-        if self._extras:
-            finish["extras"] = self._extras
-        return [*chunks, finish]
+        return self.items.blocks.conclude(self._usage, self.finish, self._extras)
 
     def _of_reply(self, kind: str, event: dict[str, Json]) -> None:
         """An event of no item. One without a meaning here is kept if it says anything."""
@@ -181,7 +165,7 @@ class _Reply:
         elif kind == "error":
             self._error = rest
             error = event.get("error")
-            self.finish = _failed(error if isinstance(error, dict) else rest)
+            self.finish = decode_failure(error if isinstance(error, dict) else rest)
         elif not self.items.keep(event, kind, rest) and rest:
             self._extras.setdefault("events", []).append({"type": kind, **rest})
 
@@ -210,7 +194,7 @@ class _Reply:
         status = response.get("status") or status
         if status == "failed" or response.get("error"):
             if response.get("error") or self.finish is None:
-                self.finish = _failed(response.get("error") or {})
+                self.finish = decode_failure(response.get("error") or {})
         elif status == "incomplete":
             reason = (response.get("incomplete_details") or {}).get("reason") or INCOMPLETE
             self.finish = {"kind": FINISH_FROM_WIRE.get(reason, str(reason))}
@@ -219,25 +203,6 @@ class _Reply:
         else:
             has_call = self.items.blocks.last("tool-call") >= 0
             self.finish = {"kind": "tool-calls" if has_call else "stop"}
-
-
-def _failed(error: Json) -> dict[str, Json]:
-    """The finish of a reply that failed inside a status 200."""
-    if not isinstance(error, dict):
-        return {"kind": "error", "failure": {"message": str(error)}}
-    failure: dict[str, Any] = {"message": str(error.get("message") or "")}
-    extras = {
-        name: each for name, each in error.items() if name not in ("message", "code") and each is not None
-    }
-    code = error.get("code")
-    if isinstance(code, str):
-        failure["code"] = code
-    elif code is not None:
-        failure["code"] = str(code)
-        extras["code"] = code
-    if extras:
-        failure["extras"] = extras
-    return {"kind": "error", "failure": failure}
 
 
 def _decode_usage(wire: dict[str, Json]) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from replay.models.openai_responses_items import blocks_of, read_item
-from replay.models.wire import RequestRefused, WireRequest
+from replay.models.wire import RequestRefused, WireRequest, parse_request, take_settings
 
 if TYPE_CHECKING:
     from replay.models.wire import Block, Json
@@ -22,42 +22,18 @@ _INSTEAD_OF_INPUT = ("previous_response_id", "conversation", "prompt")
 
 def decode_request(path: str, body: bytes) -> WireRequest:
     """The model call in `body`. Raises RequestRefused as the provider would refuse it, with status 400."""
-    fields = _fields(body)
-    model = fields.pop("model", None)
-    if not isinstance(model, str) or not model:
-        raise RequestRefused(400, "missing required parameter: model is not a string")
-    stream = fields.pop("stream", None)
-    if stream not in (None, True, False):
-        raise RequestRefused(400, "stream is not a boolean")
+    fields = parse_request(body)
+    model, stream, tools = take_settings(fields)
     if fields.get("background"):
         raise RequestRefused(
             400, "background: a reply that is fetched later cannot be served from a recording"
         )
-    tools = fields.pop("tools", None) or []
-    if not isinstance(tools, list):
-        raise RequestRefused(400, "tools is not a list")
     messages = _instructions(fields.pop("instructions", None))
     given = fields.pop("input", None)
     if not given and not any(fields.get(name) for name in _INSTEAD_OF_INPUT):
         raise RequestRefused(400, "input is neither a text nor a list of at least one item")
     messages += _conversation(given)
-    return WireRequest(
-        model=model, messages=messages, tools=tools, options=fields, stream=bool(stream), wants_usage=True
-    )
-
-
-def _fields(body: bytes) -> dict[str, Json]:
-    try:
-        fields = orjson.loads(body)
-        # What nests deeper than can be written again is of no use to a recording.
-        orjson.dumps(fields)
-    except orjson.JSONDecodeError as error:
-        raise RequestRefused(400, f"the body is not JSON: {error}") from None
-    except orjson.JSONEncodeError:
-        raise RequestRefused(400, "the body is not readable: it nests too deep") from None
-    if not isinstance(fields, dict):
-        raise RequestRefused(400, "the body is not a JSON object")
-    return fields
+    return WireRequest(model, messages, tools, options=fields, stream=stream, wants_usage=True)
 
 
 def _instructions(text: Json) -> list[Json]:

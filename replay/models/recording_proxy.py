@@ -16,7 +16,7 @@ from replay.models.retry_after import retry_after_ms
 from replay.models.upstream import UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from replay.models.call_log import Key
     from replay.models.gateway import Gateway
@@ -37,7 +37,7 @@ _RESPONSE_HEADERS: Final = frozenset(
         *("request-id", "x-request-id"),
     )
 )
-_KEY_PARAMETERS: Final = frozenset(("key", "api_key", "api-key", "access_token"))
+_KEY_PARAMETERS: Final = frozenset(("key", "api_key", "api-key", "access_token", "oauth_token"))
 
 
 class Earlier(NamedTuple):
@@ -51,8 +51,9 @@ class RecordingProxy(Endpoint):
     """Forwards the calls of an agent that speaks `codec_name` to `upstream`, between `start` and `stop`. Use once.
 
     api_key: put into each request as the provider wants it; "" for none. model: asked for instead of the agent's.
-    key: makes the keys of requests. ended: told of each answer of the provider that is over, from its thread.
-    calls: every model call in order of arrival; complete once `stop` has returned.
+    key: makes the keys of requests. ended: told of each answer of the provider that is over, from any thread but of one
+    after the other. calls: every model call in order of arrival; complete once `stop` has returned. Raises UsageError
+    for an api_key that no header can carry.
     """
 
     beyond = "a recording reaches the model's provider and nothing else"
@@ -68,6 +69,11 @@ class RecordingProxy(Endpoint):
         ended: Callable[[ModelCall], None] = lambda _: None,
         earlier: Earlier | None = None,
     ) -> None:
+        if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+            raise UsageError(
+                "the key of the provider holds a space, a line end or another character that no header takes",
+                fix="export it again without that",
+            )
         super().__init__(codec_name)
         self.calls: list[ModelCall] = []
         self._upstream = upstream
@@ -105,17 +111,18 @@ class RecordingProxy(Endpoint):
         if 300 <= sent.status < 400:
             sent.close()
             return self._refuse_dead("it answers with a redirect, which a recording does not follow")
-        note = _Note(self._codec, call, self._ended)
-        headers = [(name, value) for name, value in sent.headers.items() if name in _RESPONSE_HEADERS]
+        note = _Note(self._codec, call, self._tell)
+        headers = _allowed(sent.headers.items(), _RESPONSE_HEADERS)
         if sent.status < 400 and request.stream:
-            return Answer(sent.status, headers, _stream(sent, note), streamed=True, live=True)
+            pieces = _stream(sent, map(self._without_key, sent.pieces()), note)
+            return Answer(sent.status, headers, pieces, streamed=True, live=True)
         return self._whole(sent, note, headers)
 
     def _send(self, exchange: Exchange) -> UpstreamCall:
-        target, body = _without_key(self._target(exchange)), exchange.body
+        target, body = _without_dummy(self._target(exchange)), exchange.body
         if self._model:
             target, body = self._codec.with_model(target, body, self._model)
-        headers = [(name, value) for name, value in exchange.headers if name in _REQUEST_HEADERS]
+        headers = _allowed(exchange.headers, _REQUEST_HEADERS)
         headers += self._codec.authorization(self._api_key) if self._api_key else []
         return self._upstream.call(exchange.method, target, headers, body)
 
@@ -128,14 +135,11 @@ class RecordingProxy(Endpoint):
             if sent.aborted:
                 raise ConnectionAbortedError from None
             note.fail(str(error), "INCOMPLETE")
-            return Answer(sent.status, [*headers], pieces, ending=BREAK)
+            return Answer(sent.status, [*headers], [self._without_key(b"".join(pieces))], ending=BREAK)
         finally:
             sent.close()
-        body = b"".join(pieces)
+        body = self._without_key(b"".join(pieces))
         if sent.status >= 400:
-            if self._api_key:
-                # A provider may quote the key that it does not know.
-                body = body.replace(self._api_key.encode(), b"[key]")
             message, code = self._codec.decode_error(sent.status, body)
             note.fail(message, code, retry_after_ms(sent.headers, body))
         else:
@@ -149,6 +153,15 @@ class RecordingProxy(Endpoint):
         if gateway.divergence is not None:
             self._remember(gateway.divergence)
         return answer
+
+    def _tell(self, call: ModelCall) -> None:
+        # Calls end at once in several threads, and who counts them should not have to know.
+        with self._lock:
+            self._ended(call)
+
+    def _without_key(self, data: bytes) -> bytes:
+        """What the agent gets and the note takes: a provider may quote the key that it does not know."""
+        return data.replace(self._api_key.encode(), b"[key]") if self._api_key else data
 
     def _refuse_dead(self, reason: str) -> Answer:
         message = f"{self._upstream.url} does not answer: {reason}"
@@ -174,7 +187,8 @@ class _Note:
         """A piece of a stream that the agent has got."""
         if self._is_refused:
             return
-        self._pieces.append(piece)
+        if not self._chunks:
+            self._pieces.append(piece)
         try:
             self._chunks.extend(self._decoder.feed(piece))
         except FixtureError as error:
@@ -220,10 +234,10 @@ class _Note:
         self._ended(self._call)
 
 
-def _stream(sent: UpstreamCall, note: _Note) -> Iterator[bytes]:
+def _stream(sent: UpstreamCall, pieces: Iterable[bytes], note: _Note) -> Iterator[bytes]:
     """The body of a streamed answer. A piece counts once it is out: the agent of a cancelled call has got no more."""
     try:
-        for piece in sent.pieces():
+        for piece in pieces:
             yield piece
             note.take(piece)
     except UpstreamError as error:
@@ -241,7 +255,12 @@ def _stream(sent: UpstreamCall, note: _Note) -> Iterator[bytes]:
     note.end()
 
 
-def _without_key(target: str) -> str:
+def _allowed(headers: Iterable[tuple[str, str]], names: frozenset[str]) -> list[tuple[str, str]]:
+    """The headers that are handed on. One beyond ASCII is allowed by HTTP and refused by those that write it."""
+    return [(name, value) for name, value in headers if name in names and value.isascii()]
+
+
+def _without_dummy(target: str) -> str:
     """A local path whose query holds no key: what the agent has is none, and the real one goes into a header."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part and part.partition("=")[0] not in _KEY_PARAMETERS]

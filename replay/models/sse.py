@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from replay.errors import FixtureError
 
-__all__ = ["Event", "EventDecoder", "encode_event"]
+__all__ = ["MAX_EVENT_BYTES", "Event", "EventDecoder", "encode_event"]
 
 MAX_EVENT_BYTES = 64 << 20
 
@@ -76,7 +76,7 @@ class EventDecoder:
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
-            self._size += len(value)
+            self._size += len(value) + 1
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
         return None

@@ -8,6 +8,7 @@ reads as a sentence. Imported by a recording and by nothing that replays.
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import Any
 
@@ -15,7 +16,10 @@ import httpx
 
 from replay.errors import UsageError
 
-__all__ = ["Upstream", "UpstreamCall", "UpstreamError"]
+__all__ = ["MAX_REPLY_BYTES", "Upstream", "UpstreamCall", "UpstreamError"]
+
+MAX_REPLY_BYTES = 64 << 20
+"""No model says so much; a reply that is larger never ends."""
 
 _CONNECT_SECONDS = 10.0
 _SILENT_SECONDS = 600.0
@@ -35,6 +39,12 @@ class Upstream:
         `url` is an origin, or a base URL as those clients take it. Raises UsageError for a URL that is neither.
         """
         self.url = url
+        if any(mark in url for mark in "@?#"):
+            # Before anything else is said about it: it may hold a key.
+            raise UsageError(
+                "the upstream URL holds more than a host and a path",
+                fix="leave user, query and fragment out; a key goes into the environment",
+            )
         try:
             parsed = httpx.URL(url)
         except httpx.InvalidURL:
@@ -42,11 +52,6 @@ class Upstream:
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise UsageError(
                 f'"{url}" is no base URL of a provider', fix="write one such as http://127.0.0.1:8080/v1"
-            )
-        if parsed.userinfo or parsed.query or parsed.fragment:
-            raise UsageError(
-                "the upstream URL holds more than a host and a path",
-                fix="leave user, query and fragment out; a key goes into the environment",
             )
         self.is_loopback = _is_loopback(parsed.host)
         self._origin = f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
@@ -58,6 +63,8 @@ class Upstream:
             limits=httpx.Limits(max_keepalive_connections=0, max_connections=None),
             trust_env=False,
             follow_redirects=False,
+            # One that keeps nothing: a call must not depend on an earlier one.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
         self._client.headers.clear()
 
@@ -124,11 +131,16 @@ class UpstreamCall:
         self.headers = self._response.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it arrives. Raises UpstreamError where it breaks off."""
+        """The body as it arrives. Raises UpstreamError where it breaks off or goes on beyond MAX_REPLY_BYTES."""
         if self._response is None:
             return
+        size = 0
         try:
-            yield from self._response.iter_bytes()
+            for piece in self._response.iter_bytes():
+                size += len(piece)
+                if size > MAX_REPLY_BYTES:
+                    raise UpstreamError(f"the reply is larger than {MAX_REPLY_BYTES} bytes")
+                yield piece
         except httpx.HTTPError as error:
             raise UpstreamError(_sentence(error)) from error
 
@@ -175,6 +187,9 @@ def _sentence(error: httpx.HTTPError) -> str:
             return f"no connection in {_CONNECT_SECONDS:g} s"
         case httpx.ReadTimeout():
             return f"nothing came for {_SILENT_SECONDS:g} s"
+        case httpx.ProtocolError():
+            # Behind a colon it quotes a header.
+            return str(error).partition(":")[0]
         case httpx.TimeoutException():
             return "the request could not be sent in time"
     text = str(error).rstrip(".")

@@ -10,6 +10,9 @@ only its provider understands under `extras`.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
+from replay.errors import FixtureError
 from replay.script import ModelRequest
 
 if TYPE_CHECKING:
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
 
         UPSTREAM: the provider's own origin, where a recording goes unless told otherwise. KEY_VARIABLES: variables of
         a caller's environment that may hold the key. REQUEST_ID: the header in which clients look for a reply's id.
-        MALFORMED: a frame that every client of this wire takes for one of its events, and that is none. path: local, its query included where it has one; `is_call` and
-        `probe` get it without.
+        MALFORMED: a frame that every client of this wire takes for one of its events, and that is none. path: local,
+        its query included where it has one; `is_call` and `probe` get it without.
         """
 
         BASE_PATH: str
@@ -82,6 +85,75 @@ class RequestRefused(Exception):
         self.message = message
         self.code = code
         super().__init__(message)
+
+
+_HEADROOM = 30
+_DEEP = 200
+
+
+def parse(data: bytes) -> Json:
+    """The JSON value in `data`. Raises ValueError for anything else, and for one too deep to be written again."""
+    value = orjson.loads(data)
+    if data.count(b"[") + data.count(b"{") > _DEEP:
+        # orjson reads deeper than it writes, and a log nests what was read a few levels further down.
+        nested = value
+        for _ in range(_HEADROOM):
+            nested = [nested]
+        try:
+            orjson.dumps(nested)
+        except TypeError:
+            raise ValueError("its values are nested too deeply") from None
+    return value
+
+
+def parse_reply(data: bytes, what: str) -> dict[str, Json]:
+    """A JSON object of a provider. what: names it in the FixtureError that is raised for anything else."""
+    try:
+        value = parse(data)
+    except ValueError as error:
+        raise FixtureError(f"{what} of the provider is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise FixtureError(f"{what} of the provider is not a JSON object")
+    return value
+
+
+def parse_request(body: bytes) -> dict[str, Json]:
+    """The JSON object that an agent sent. Raises RequestRefused for anything else."""
+    try:
+        fields = parse(body)
+    except ValueError as error:
+        raise RequestRefused(400, f"the body is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise RequestRefused(400, "the body is not a JSON object")
+    return fields
+
+
+def take_settings(fields: dict[str, Json]) -> tuple[str, bool, list[Json]]:
+    """Takes model, stream and tools, which most wires spell alike, from a request. Raises RequestRefused."""
+    model = fields.pop("model", None)
+    if not isinstance(model, str) or not model:
+        raise RequestRefused(400, "model is not a string")
+    stream = fields.pop("stream", None)
+    if stream not in (None, True, False):
+        raise RequestRefused(400, "stream is not a boolean")
+    tools = fields.pop("tools", None) or []
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise RequestRefused(400, "tools is not a list of objects")
+    return model, bool(stream), tools
+
+
+def with_model(path: str, body: bytes, model: str) -> tuple[str, bytes]:
+    """The same call for another model, on a wire whose body names it. body: what `decode_request` has read."""
+    return path, orjson.dumps({**orjson.loads(body), "model": model})
+
+
+def asked_model(path: str, list_path: str, models: Sequence[str]) -> str:
+    """The model that `path`, below the path of their list, asks for; "" where it asks for none that is known.
+
+    models: the known ones; empty means that the recording does not say, and then any name is.
+    """
+    name = path.removeprefix(list_path + "/")
+    return name if name != path and (not models or name in models) else ""
 
 
 FAULT_STATUS: Mapping[str, int] = {"AUTH": 401, "RATE_LIMIT": 429, "OVERLOADED": 503, "CONTEXT": 400}

@@ -12,14 +12,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from replay.errors import ReplayError, counted
+from replay.errors import ReplayError, UsageError, counted
 from replay.runner.acceptance import Proposal
 from replay.runner.change_diff import in_colour, render_change, summary
-from replay.runner.command import guarded, open_suites
+from replay.runner.command import add_manifest, guarded, open_suites
 from replay.runner.environment import Environment, read_environment
 from replay.runner.main import write_console
 from replay.runner.pending import Pending, find_pending, testlogs_of
-from replay.scenario.write_back import write_back
+from replay.scenario.write_back import claimed, planned_changes, write_back
 
 __all__ = ["main", "show_proposal", "show_refusal", "suite_arguments", "take"]
 
@@ -35,7 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     suite_arguments(parser)
     options = parser.parse_args(arguments)
     return guarded(
-        lambda: _accept(options, read_environment(os.environ)), "what was not said to be written is as it was"
+        lambda: _accept(options, read_environment(os.environ)),
+        "each fixture is as it was, or holds all that was shown",
     )
 
 
@@ -50,9 +51,7 @@ def suite_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where tests left their outputs; bazel-testlogs by default",
     )
-    parser.add_argument(
-        "--manifest", action="append", default=[], metavar="FILE", help="instead of Bazel's own"
-    )
+    add_manifest(parser)
 
 
 def _accept(options: argparse.Namespace, environment: Environment) -> int:
@@ -89,8 +88,18 @@ def show_refusal(pending: Pending, refusal: ReplayError) -> None:
 
 
 def take(proposal: Proposal) -> None:
-    """Write a proposal into the fixture, all of it or nothing, and say so."""
-    write_back(proposal.directory, proposal.files, proposal.stale, proposal.executable)
+    """Write a proposal into the fixture, all of it or nothing, and say so.
+
+    Raises UsageError where something else was written since it was made.
+    """
+    what = proposal.directory, proposal.files, proposal.stale, proposal.executable
+    with claimed(proposal.directory):
+        if planned_changes(*what) != proposal.changes:
+            raise UsageError(
+                f"{proposal.spec.name}: its fixture has changed since this was shown, and nothing of it is written",
+                fix="run the same command again",
+            )
+        write_back(*what)
     done = ", ".join(summary(change) for change in proposal.changes)
     write_console(f"{proposal.spec.name}: {done}\n")
 

@@ -10,6 +10,7 @@ layout of a fixture. Nothing here judges them.
 
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -150,7 +151,7 @@ def _opened(path: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (OSError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise UsageError(
             f"{path} cannot be read: {error}", fix="run the test again, which writes its outputs anew"
         ) from None

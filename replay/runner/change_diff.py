@@ -9,7 +9,7 @@ from replay.scenario.write_back import Change
 from replay.surface import unified
 from replay.surface.secrets import scan
 
-__all__ = ["counts", "in_colour", "render_change", "summary", "without_secrets"]
+__all__ = ["counts", "in_colour", "render_change", "summary"]
 
 _CONTEXT: Final = 2
 _COLOURS: Final = {"-": "31", "+": "32", "@": "36"}
@@ -57,14 +57,14 @@ def in_colour(lines: Sequence[str]) -> list[str]:
     return [f"\x1b[{_COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in _COLOURS else line for line in lines]
 
 
-def without_secrets(value: Any) -> Any:
+def _without_secrets(value: Any) -> Any:
     """A JSON value with whatever looks like a secret hidden in its texts, keys among them."""
     if isinstance(value, str):
         return _hidden(value)
     if isinstance(value, list):
-        return [without_secrets(item) for item in value]
+        return [_without_secrets(item) for item in value]
     if isinstance(value, dict):
-        return {_hidden(key): without_secrets(item) for key, item in value.items()}
+        return {_hidden(key): _without_secrets(item) for key, item in value.items()}
     return value
 
 
@@ -100,7 +100,7 @@ def _unified_text(before: str, after: str, max_lines: int) -> Iterator[str]:
 
 def _values(data: bytes) -> list[Any]:
     """The lines of a JSONL file; a line that is no JSON stands as a text."""
-    return [without_secrets(_value(line)) for line in data.split(b"\n") if line]
+    return [_without_secrets(_value(line)) for line in data.split(b"\n") if line]
 
 
 def _value(line: bytes) -> Any:

@@ -4,6 +4,7 @@ A command is a target of `replay_commands`, whose manifest lists those of the su
 manifests by hand. Scenarios lie below BUILD_WORKSPACE_DIRECTORY, by hand below the current directory.
 """
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from replay.runner.environment import Environment
 from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest, listed_manifests
 from replay.runner.runfiles import Runfiles, runfiles_directory
 
-__all__ = ["INTERRUPTED", "Suites", "guarded", "open_suites"]
+__all__ = ["INTERRUPTED", "Suites", "add_manifest", "guarded", "open_suites"]
 
 INTERRUPTED = 130
 """What a shell says of a command that SIGINT ended."""
@@ -31,6 +32,21 @@ class Suites(NamedTuple):
     def directory_of(self, spec: ScenarioSpec) -> str:
         """Where a scenario lives in the source tree, absolute."""
         return os.path.join(self.tree, spec.directory or spec.name)
+
+    def outputs_of(self, manifest: Manifest, spec: ScenarioSpec, said: str) -> str:
+        """Where a run leaves its artefacts, absolute: below the directory that the person `said`; "" for nowhere."""
+        if not said:
+            return ""
+        names = [one.name for suite in self.manifests for one in suite.scenarios]
+        suite = manifest.suite.removeprefix("//").replace(":", "/") if names.count(spec.name) > 1 else ""
+        return os.path.join(self.stood, said, suite, spec.name)
+
+
+def add_manifest(parser: argparse.ArgumentParser) -> None:
+    """The argument of every command by which it is started without Bazel."""
+    parser.add_argument(
+        "--manifest", action="append", default=[], metavar="FILE", help="instead of Bazel's own"
+    )
 
 
 def open_suites(files: Sequence[str], environment: Environment) -> Suites:

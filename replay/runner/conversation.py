@@ -26,6 +26,7 @@ from replay.runner.terminal import Terminals
 __all__ = ["Conversation", "Limits", "Stopped"]
 
 _MAX_STDERR_BYTES = 4 << 20
+_STDERR_LINES = 5
 _CONDITION_SECONDS = 0.005
 _TERM_SECONDS = 2.0
 _KILL_SECONDS = 2.0
@@ -104,10 +105,10 @@ class Conversation:
         finally:
             self._abandon()
 
-    def stderr_tail(self, lines: int = 5) -> list[str]:
+    def stderr_tail(self) -> list[str]:
         """The last lines of stderr, as text."""
         text = bytes(self.stderr[-8192:]).decode("utf-8", "replace")
-        return text.split("\n")[-lines - 1 :] if not text.endswith("\n") else text[:-1].split("\n")[-lines:]
+        return text.removesuffix("\n").split("\n")[-_STDERR_LINES:]
 
     def _turn(self) -> None:
         """One round: conditions, deadlines, then whatever the loop brings."""

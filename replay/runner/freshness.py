@@ -1,7 +1,7 @@
 """Reads what is known of recordings and of their agents today: the files that stale.py judges.
 
 Evidence of today is there without running anything: the newest outputs of a scenario's test (a test that passed shows
-its own fixture), and what the outputs of the other fixtures of the same directory show.
+its own fixture), and what the outputs of the other fixtures of the same directory show. `replay stale` and `record --only-stale` go by both.
 """
 
 import os
@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 from replay.errors import ReplayError, UsageError
 from replay.runner.bundle import newest_bundle
-from replay.runner.stale import Evidence, Facts, facts_of, today_of, with_pins
+from replay.runner.command import Suites
+from replay.runner.manifest import Manifest, ScenarioSpec
+from replay.runner.pending import TESTLOGS
+from replay.runner.stale import Evidence, Facts, facts_of, stale_reasons, today_of, with_pins
 from replay.scenario.layout import PINS, STDOUT, log_name
 
-__all__ = ["Known", "survey"]
+__all__ = ["Known", "select_stale", "survey"]
 
 _SECONDS_A_DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -55,6 +58,28 @@ def survey(directory: str, names: Iterable[str], testlogs: str, package: str) ->
         now = now._replace(prompt=own.prompt, tools=own.tools, asked=asked)
         known.append(Known(name, facts, now, scenario.problem))
     return known
+
+
+def select_stale(
+    suites: Suites, chosen: Sequence[tuple[Manifest, ScenarioSpec]], on: date
+) -> list[tuple[Manifest, ScenarioSpec]]:
+    """Those of `chosen` for which there is a reason to record them again, in their order. on: today's date.
+
+    A fixture that cannot be read is one of them.
+    """
+    testlogs = os.path.join(suites.tree, TESTLOGS)
+    stale: set[str] = set()
+    for package in dict.fromkeys(
+        spec.package for manifest in suites.manifests for spec in manifest.scenarios
+    ):
+        specs = [
+            spec for manifest in suites.manifests for spec in manifest.scenarios if spec.package == package
+        ]
+        directory = os.path.join(suites.tree, package)
+        for known in survey(directory, dict.fromkeys(spec.name for spec in specs), testlogs, package):
+            if known.problem is not None or stale_reasons(known.recording, known.today, on):
+                stale.add(os.path.join(directory, known.name))
+    return [(manifest, spec) for manifest, spec in chosen if suites.directory_of(spec) in stale]
 
 
 def _read(place: str, name: str, testlogs: str, package: str) -> _Read:

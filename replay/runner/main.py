@@ -30,7 +30,7 @@ from replay.runner.report import render_console, render_summary
 from replay.runner.result import Result, worst
 from replay.runner.runfiles import Runfiles, runfiles_directory
 
-__all__ = ["main", "read_tables", "run_manifest", "run_scenarios", "write_console"]
+__all__ = ["main", "read_tables", "write_console"]
 
 _OUTPUTS_IN_BAZEL = "test.outputs"
 

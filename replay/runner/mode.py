@@ -1,4 +1,4 @@
-"""Modes: the two places where replay, refresh and, one day, record differ.
+"""Modes: the two places where replay, refresh and the two runs of record (recording.py) differ.
 
     model    where model streams come from: (scenario, sandbox, …) -> Seam
     finish   what the end does with the outputs: (ending) -> cases

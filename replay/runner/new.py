@@ -16,9 +16,10 @@ import orjson
 
 from replay.acp import parse_script
 from replay.errors import UsageError
-from replay.runner.command import Suites, guarded, open_suites
+from replay.runner.command import Suites, add_manifest, guarded, open_suites
 from replay.runner.environment import Environment, read_environment
 from replay.runner.main import write_console
+from replay.scenario.advice import record_command
 from replay.scenario.layout import INPUT
 from replay.scenario.write_back import write_back
 
@@ -35,9 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("first", nargs="?", default="", metavar="PROMPT", help="what the user says first")
     parser.add_argument("--prompt", action="append", default=[], help="what the user says in a further turn")
     parser.add_argument("--suite", default="", help="the suite's label, or its package; one suite needs none")
-    parser.add_argument(
-        "--manifest", action="append", default=[], metavar="FILE", help="instead of Bazel's own"
-    )
+    add_manifest(parser)
     options = parser.parse_intermixed_args(arguments)
     return guarded(lambda: _new(options, read_environment(os.environ)), "no scenario was made")
 
@@ -46,14 +45,15 @@ def _new(options: argparse.Namespace, environment: Environment) -> int:
     prompts = [prompt for prompt in (options.first, *options.prompt) if prompt.strip()]
     if not prompts:
         raise UsageError(
-            "a scenario needs a prompt", fix=f'bazel run //:new -- {options.name} "what the user says"'
+            "a scenario needs a prompt",
+            fix=f'bazel run //:new -- {quote(options.name)} "what the user says"',
         )
     suites = open_suites(options.manifest, environment)
     package, _, suite = _suite(suites, options.suite).removeprefix("//").partition(":")
     place = os.path.join(package, options.name)
     _check_name(options.name, suites, package, suite)
     _make(os.path.join(suites.tree, place), place, _input(prompts))
-    write_console(f"{place}/{INPUT}: written\nnext: bazel run //:record -- {quote(options.name)}\n")
+    write_console(f"{place}/{INPUT}: written\nnext: {record_command(options.name)}\n")
     return 0
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from replay.errors import ReplayError, UsageError
 from replay.runner.acceptance import Proposal, judge, rerun_command
-from replay.runner.bundle import Bundle, newest_bundle
+from replay.runner.bundle import newest_bundle
 from replay.runner.command import Suites
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.selection import select_by_name
-from replay.scenario.write_back import recover
+from replay.scenario.write_back import claimed
 
 __all__ = ["TESTLOGS", "Pending", "find_pending", "judged", "testlogs_of"]
 
@@ -23,7 +23,8 @@ class Pending(NamedTuple):
 
     manifest: Manifest
     spec: ScenarioSpec
-    bundle: Bundle | None
+    has_outputs: bool
+    """Whether its test left any, readable or not."""
     proposal: Proposal | None
     """None for a run that passed, and for a refusal."""
     refusal: ReplayError | None
@@ -50,9 +51,9 @@ def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterato
     for manifest, specs in chosen:
         for spec in specs:
             found = judged(suites, manifest, spec, testlogs)
-            with_outputs += found.bundle is not None
-            is_failure = found.bundle is not None and (found.refusal or found.proposal) is not None
-            if names or is_failure:
+            with_outputs += found.has_outputs
+            is_failure = (found.refusal or found.proposal) is not None
+            if names or (found.has_outputs and is_failure):
                 yield found
     if not with_outputs and not names:
         labels = dict.fromkeys(manifest.suite for manifest, _ in chosen)
@@ -61,17 +62,15 @@ def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterato
 
 def judged(suites: Suites, manifest: Manifest, spec: ScenarioSpec, testlogs: str) -> Pending:
     """One scenario with the newest outputs of its test, as they are now."""
-    bundle = None
+    directory = suites.directory_of(spec)
     try:
         package, _, target = spec.label.removeprefix("//").partition(":")
         bundle = newest_bundle(testlogs, package, target, spec.name)
         if bundle is None:
-            raise UsageError("its test has left no outputs", fix=rerun_command(spec))
-        if recover(suites.directory_of(spec)):
-            raise UsageError(
-                "a write was killed here; it is completed or taken back now", fix="run the same command again"
-            )
-        proposal = judge(spec, manifest, bundle, suites.directory_of(spec))
+            missing = UsageError("its test has left no outputs", fix=rerun_command(spec))
+            return Pending(manifest, spec, False, None, missing)
+        with claimed(directory):
+            proposal = judge(spec, manifest, bundle, directory)
     except ReplayError as refusal:
-        return Pending(manifest, spec, bundle, None, refusal)
-    return Pending(manifest, spec, bundle, proposal, None)
+        return Pending(manifest, spec, True, None, refusal)
+    return Pending(manifest, spec, True, proposal, None)

@@ -9,11 +9,11 @@ was produced until then is judged and kept all the same, so that a crash leaves 
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from replay.acp import Driver, Tables
-from replay.errors import AgentError, DivergenceError, FixtureError, Location, ReplayError, UsageError
+from replay.errors import AgentError, FixtureError, Location, ReplayError, UsageError
 from replay.runner.artefacts import write_artefacts, write_result
 from replay.runner.baseline import fixture_digests
 from replay.runner.client_host import SandboxHost
@@ -25,7 +25,7 @@ from replay.runner.loop import Loop
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.mode import Mode
 from replay.runner.process import Process, spawn
-from replay.runner.redaction import Redact, given_files, redaction_of
+from replay.runner.redaction import Redact, redaction_of
 from replay.runner.result import AgentFacts, Case, Result, Timing
 from replay.runner.runfiles import Runfiles
 from replay.runner.sandbox import Sandbox, expand, make_sandbox
@@ -37,7 +37,7 @@ from replay.runner.terminal import Terminals
 from replay.runner.workspace import expected_workspace, workspace_values
 from replay.scenario.layout import OVERRIDE, SEED
 from replay.scenario.load import Scenario, ScenarioFiles, load_scenario
-from replay.session import MAX_FILE_BYTES, SessionLog, decompress
+from replay.session import SessionLog
 
 __all__ = ["Surroundings", "run_scenario"]
 
@@ -150,16 +150,14 @@ class _Run:
         spec = self.spec
         sandbox = make_sandbox(self.around.temporary, spec.cwd_parent, self.around.sandbox)
         self.sandbox = sandbox
-        self.redact = redaction_of(self.around.machine, sandbox, self._given).redact
+        agent, locate = self.around.manifest.agent.name, self.around.runfiles.locate
+        self.redact = redaction_of(self.around.machine, sandbox, spec, agent, locate).redact
         packed = None
         if SEED in spec.files:
-            with open(self.around.runfiles.locate(spec.files[SEED]), "rb") as file:
+            with open(locate(spec.files[SEED]), "rb") as file:
                 packed = file.read()
         seed_workspace(sandbox.cwd, dict(scenario.workspace), packed, self._directory, sandbox.values())
         return sandbox
-
-    def _given(self) -> Iterator[bytes]:
-        return given_files(self.spec, self.around.manifest.agent.name, self.around.runfiles.locate)
 
     def _talk(self, scenario: Scenario, sandbox: Sandbox, seam: Seam) -> Driver:
         """Agent and driver until the last exit. What stops the run is kept in `error`."""
@@ -179,7 +177,6 @@ class _Run:
             self.around.tables,
             manifest.options.others.get("accepted_deviations") or (),
         )
-
         self.driver = driver
 
         def start_agent() -> Process:
@@ -285,12 +282,14 @@ class _Run:
 
     def _find_cause(self, seam: Seam, driver: Driver) -> None:
         """What a person should read first: a left recording explains a hang or an exit, not the other way round."""
-        divergence = seam.divergence()
+        divergence, findings = seam.divergence(), seam.findings()
         if divergence is not None:
             self.error = divergence
-        findings = seam.findings()
-        if findings and not isinstance(self.error, DivergenceError):
-            self.error = AgentError(findings[0], fix="a replay reaches the gateway and nothing else")
+        elif findings:
+            if self.error is not None:
+                self.evidence.append(str(self.error))
+            fix = "point the agent at {gateway_url}, and switch off what it asks for besides"
+            self.error = AgentError(findings[0], fix=fix)
         books = driver.finish()
         self.warnings.extend(books.warnings)
         self.evidence.extend(f"note: {note}" for note in books.notes)
@@ -304,15 +303,11 @@ class _Run:
     def _collect_logs(self, sandbox: Sandbox) -> list[SessionLog]:
         if not self.around.manifest.agent.logs_itself:
             return []
-
-        def plain(data: bytes) -> bytes:
-            return decompress(data, MAX_FILE_BYTES)
-
         try:
-            return collect_logs(sandbox.sessions, plain, salvage=self.error is not None)
+            return collect_logs(sandbox.sessions, salvage=self.error is not None)
         except AgentError as error:
             self.error = error
-            return collect_logs(sandbox.sessions, plain, salvage=True)
+            return collect_logs(sandbox.sessions, salvage=True)
 
     @property
     def _modes(self) -> bool:
@@ -352,7 +347,7 @@ class _Run:
                 conversation.stderr_bytes,
             )
             if isinstance(self.error, AgentError):
-                self.evidence.extend(_stderr_lines(conversation))
+                self.evidence.extend(f"stderr: {line[:300]}" for line in conversation.stderr_tail() if line)
         result = Result(
             self.spec.name,
             self.spec.label,
@@ -402,8 +397,3 @@ def _expand_all(variables: Any, values: dict[str, str]) -> dict[str, str]:
             raise UsageError(f'"{name}" cannot be a variable of the environment')
         expanded[name] = expand(value, values)
     return expanded
-
-
-def _stderr_lines(conversation: Conversation) -> list[str]:
-    lines = [line for line in conversation.stderr_tail() if line]
-    return [f"stderr: {line[:300]}" for line in lines]

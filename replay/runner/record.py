@@ -13,11 +13,12 @@ import datetime
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from replay.errors import ReplayError, UsageError
-from replay.runner.command import INTERRUPTED, Suites, guarded, open_suites
+from replay.errors import ReplayError
+from replay.runner.command import INTERRUPTED, Suites, add_manifest, guarded, open_suites
 from replay.runner.environment import Environment, read_environment, read_machine
+from replay.runner.freshness import select_stale
 from replay.runner.jobs import Jobs
 from replay.runner.loop import Loop
 from replay.runner.main import read_tables, write_console
@@ -28,8 +29,7 @@ from replay.runner.record_report import Account, Cost, render_call, render_table
 from replay.runner.recording import Asked, Recording
 from replay.runner.result import Result
 from replay.runner.selection import select_by_name
-from replay.runner.staleness import select_stale
-from replay.scenario.write_back import recover
+from replay.scenario.write_back import claimed
 from replay.surface.secrets import Scanner, credential_values
 
 __all__ = ["main"]
@@ -58,8 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", default="", metavar="M", help="ask this model, whatever the agent asks for")
     add("--jobs", type=_count, default=1, metavar="N", help="record N scenarios at once")
     add("--from-turn", type=_count, default=1, metavar="N", help="keep the turns before the N-th as they are")
+    add("--keep-failure", action="store_true", help="write a run whose last call the provider refused")
     add("--outputs", default="", metavar="DIR", help="leave what each run was there, as a test does")
-    add("--manifest", action="append", default=[], metavar="FILE", help="instead of Bazel's own")
+    add_manifest(parser)
     return parser
 
 
@@ -118,6 +119,7 @@ def _asked(options: argparse.Namespace, variables: Mapping[str, str]) -> Asked:
         dict(variables),
         secrets,
         Scanner(secrets),
+        options.keep_failure,
     )
 
 
@@ -137,7 +139,7 @@ class _Work:
         self._suites = suites
         self._chosen = chosen
         self._asked = asked
-        self._tables: Any = read_tables(environment.schema)
+        self._tables = read_tables(environment.schema)
         self._machine = read_machine()
 
     def run(self, index: int) -> bytes:
@@ -156,18 +158,12 @@ class _Work:
             self._machine,
             update_directory=self._suites.directory_of,
         )
-        outputs = self._options.outputs
-        if outputs:
-            outputs = os.path.join(self._suites.stood, outputs, spec.name)
+        outputs = self._suites.outputs_of(manifest, spec, self._options.outputs)
         cost = Cost()
         try:
-            if recover(directory):
-                raise UsageError(
-                    "a write of its fixture was killed; it is completed or taken back now",
-                    fix="run the same command again",
-                )
-            recording = Recording(spec, around, self._asked, lambda cost: _tell(spec.name, cost))
-            result = recording.run(outputs)
+            with claimed(directory):
+                recording = Recording(spec, around, self._asked, lambda cost: _tell(spec.name, cost))
+                result = recording.run(outputs)
             cost = recording.cost
         except ReplayError as error:
             result = Result(spec.name, spec.label, "record", error=error)

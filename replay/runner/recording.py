@@ -10,9 +10,10 @@ differ, the replay's output is written and the difference told. Until the last c
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import zip_longest
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from replay.errors import AgentError, FixtureError, UsageError
@@ -27,7 +28,7 @@ from replay.runner.mode import Mode
 from replay.runner.pipeline import Surroundings, run_scenario
 from replay.runner.record_report import Cost
 from replay.runner.record_seam import RecordSeam, Source
-from replay.runner.redaction import given_files, redaction_of
+from replay.runner.redaction import redaction_of
 from replay.runner.relaxation import kept_file
 from replay.runner.result import FAILED, Case, Result
 from replay.runner.sandbox import Sandbox
@@ -40,8 +41,7 @@ from replay.scenario.layout import INPUT, OVERRIDE, SEED, WORKSPACE, log_name, l
 from replay.scenario.load import Scenario, ScenarioFiles, load_scenario
 from replay.scenario.model_half import overridden_calls, with_model_half
 from replay.script import Lane, apply_override, derive_lanes
-from replay.session import MAX_FILE_BYTES as MAX_LOG_BYTES
-from replay.session import decompress, encode_log, read_log
+from replay.session import encode_log, read_log
 from replay.surface import Rule
 from replay.surface.arrange import arrange
 from replay.surface.personal import Redaction
@@ -63,6 +63,7 @@ class Asked(NamedTuple):
     environment: Mapping[str, str]
     secrets: Mapping[str, str]
     scanner: Scanner
+    keep_failure: bool
 
 
 class Recording:
@@ -72,6 +73,7 @@ class Recording:
         self, spec: ScenarioSpec, around: Surroundings, asked: Asked, progress: Callable[[Cost], None]
     ) -> None:
         self.cost = Cost()
+        self._counting = Lock()
         self._spec = spec
         self._around = around
         self._asked = asked
@@ -152,8 +154,11 @@ class Recording:
         return self._seam
 
     def _count(self, call: ModelCall) -> None:
-        self.cost = self.cost.and_call(list(call.chunks), time.monotonic() - self._began)
-        self._progress(self.cost)
+        chunks = list(call.chunks)
+        # Calls that overlap end in threads of their own.
+        with self._counting:
+            self.cost = self.cost.and_call(chunks, time.monotonic() - self._began)
+            self._progress(self.cost)
 
     def _take(self, ending: Ending) -> list[Case]:
         """The end of the live run: its logs become a recording, in memory."""
@@ -163,12 +168,15 @@ class Recording:
             return [Case("consumption", FAILED, f"consumption: {ending.unconsumed[0]}")]
         assert self._seam is not None and self._order is not None
         calls = self._seam.calls()
+        failure = self._unexpected_failure(ending.scenario, calls)
+        if failure:
+            return [Case("recording", FAILED, failure)]
         self._model = self._asked.model or next((call.request.model for call in calls), "none")
         sandbox = self._order.sandbox
         if self._around.manifest.agent.logs_itself:
             raw = [
                 [log.header.fields, *(row.fields for row in log.rows)]
-                for log in collect_logs(sandbox.sessions, lambda data: decompress(data, MAX_LOG_BYTES))
+                for log in collect_logs(sandbox.sessions)
             ]
             kept: list[str] = []
         else:
@@ -190,14 +198,22 @@ class Recording:
         self._logs = logs
         return []
 
+    def _unexpected_failure(self, scenario: Scenario, calls: Sequence[ModelCall]) -> str:
+        """Why a run that the agent ended well is no recording: many agents keep a refused key to themselves."""
+        if not calls or calls[-1].outcome["kind"] != "failed" or self._asked.keep_failure:
+            return ""
+        if any(step.op == "promptExpectError" for step in scenario.script.steps):
+            return ""
+        return (
+            "recording: the provider refused the last call, and the agent did not say so; if that is what this "
+            "scenario is about, say --keep-failure"
+        )
+
     def _redaction(self, sandbox: Sandbox) -> Redaction:
         """The live run's: as that of its replay, and without the recording shell's credentials."""
         around = self._around
-
-        def given() -> Iterator[bytes]:
-            return given_files(self._live_spec(), around.manifest.agent.name, around.runfiles.locate)
-
-        return redaction_of(around.machine, sandbox, given, self._asked.secrets)
+        agent, locate = around.manifest.agent.name, around.runfiles.locate
+        return redaction_of(around.machine, sandbox, self._live_spec(), agent, locate, self._asked.secrets)
 
     def _given(self) -> dict[str, bytes]:
         """The files that a run begins with: what stands there is no value of this run."""
@@ -248,6 +264,10 @@ class Recording:
         """What the model said as it was recorded, whatever the agent's log or the gateway's made of it."""
         for number, (lines, lane) in enumerate(zip(self._logs, ending.scenario.lanes, strict=True)):
             name = log_name(number)
+            if name not in files and len(lines) == 1 and not ending.made_session:
+                # Without a session no agent writes a log, and a scenario has one.
+                files[name] = encode_log(lines[0], [])
+                continue
             if name not in files:
                 raise AgentError(f"the replay of what was recorded left no {name}, the live run did")
             manifest, before = self._around.manifest, _read(os.path.join(ending.update_directory, name))

@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from replay.errors import ReplayError, UsageError
-from replay.runner.command import INTERRUPTED, guarded, open_suites
+from replay.errors import ReplayError
+from replay.runner.command import INTERRUPTED, add_manifest, guarded, open_suites
 from replay.runner.environment import Environment, read_environment, read_machine
 from replay.runner.loop import Loop
 from replay.runner.main import read_tables, write_console
@@ -23,7 +23,7 @@ from replay.runner.process import become_subreaper
 from replay.runner.report import render_refresh, render_refresh_summary
 from replay.runner.result import Result, worst
 from replay.runner.selection import select_by_name
-from replay.scenario.write_back import recover
+from replay.scenario.write_back import claimed
 
 __all__ = ["main"]
 
@@ -45,9 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--outputs", default="", metavar="DIR", help="leave what each run was there, as a test does"
     )
-    parser.add_argument(
-        "--manifest", action="append", default=[], metavar="FILE", help="instead of Bazel's own"
-    )
+    add_manifest(parser)
     return parser
 
 
@@ -72,9 +70,8 @@ def _refresh(options: argparse.Namespace, environment: Environment) -> int:
             machine,
             update_directory=suites.directory_of,
         )
-        outputs = os.path.join(options.outputs, spec.name) if options.outputs else ""
-        directory = suites.directory_of(spec)
-        results.append(_run(around, directory, spec, outputs and os.path.join(suites.stood, outputs)))
+        outputs = suites.outputs_of(manifest, spec, options.outputs)
+        results.append(_run(around, suites.directory_of(spec), spec, outputs))
         write_console(render_refresh(results[-1], outputs))
     left = sum(len(specs) for _, specs in chosen) - len(results)
     if len(results) > 1 or left:
@@ -84,17 +81,11 @@ def _refresh(options: argparse.Namespace, environment: Environment) -> int:
 
 
 def _run(around: Surroundings, directory: str, spec: ScenarioSpec, outputs: str) -> Result:
-    """Refresh one scenario. What a killed refresh left is put right first, and then its files are others than Bazel's."""
     try:
-        if not recover(directory):
+        with claimed(directory):
             return run_scenario(spec, REFRESH, around, outputs)
-        error: ReplayError = UsageError(
-            "a refresh was killed here; its write is completed or taken back now",
-            fix="run the same command again",
-        )
     except ReplayError as refusal:
-        error = refusal
-    return Result(spec.name, spec.label, REFRESH.name, error=error)
+        return Result(spec.name, spec.label, REFRESH.name, error=refusal)
 
 
 if __name__ == "__main__":

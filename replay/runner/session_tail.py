@@ -6,16 +6,16 @@ where two share a millisecond by where their parent's log mentions them first.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from replay.acp import WaitLogEvent
 from replay.errors import AgentError, FixtureError
-from replay.session import SessionLog, read_log
+from replay.session import MAX_FILE_BYTES, SessionLog, decompress, read_log
 
-__all__ = ["SessionTail", "TailedLog", "collect_logs"]
+__all__ = ["SessionTail", "collect_logs"]
 
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 
@@ -109,9 +109,7 @@ class SessionTail:
         return bool(named) and named[0].count(wait.type, wait.after_turns) >= wait.times
 
 
-def collect_logs(
-    directory: str, decompress: Callable[[bytes], bytes], *, salvage: bool = False
-) -> list[SessionLog]:
+def collect_logs(directory: str, *, salvage: bool = False) -> list[SessionLog]:
     """Every log below `directory`, in fixture order.
 
     salvage: the run was stopped, so a last line that is not complete is dropped, and a log without a header too.
@@ -124,7 +122,7 @@ def collect_logs(
         name = os.path.relpath(path, directory)
         try:
             if path.endswith(".gz"):
-                data = decompress(data)
+                data = decompress(data, MAX_FILE_BYTES)
             if salvage:
                 data = data[: data.rfind(b"\n") + 1]
             logs.append((read_log(data, name), data))

@@ -16,8 +16,6 @@ from replay.session import read_log
 from replay.surface.pins import SYSTEM_PROMPT, TOOL_SCHEMAS, header_class
 
 __all__ = [
-    "AUTHORED",
-    "RECORDED",
     "Evidence",
     "Facts",
     "age_days",
@@ -27,8 +25,8 @@ __all__ = [
     "with_pins",
 ]
 
-AUTHORED: Final = "authored"
-RECORDED: Final = "recorded"
+_AUTHORED: Final = "authored"
+_RECORDED: Final = "recorded"
 _DIGITS: Final = 12
 
 
@@ -133,9 +131,9 @@ def stale_reasons(fixture: Facts, today: Facts, on: date, max_age_days: int | No
 
     today: what `today_of` found; on: today's date; max_age_days: None for a recording that never gets too old.
     """
-    if fixture.kind == AUTHORED:
+    if fixture.kind == _AUTHORED:
         return []
-    if fixture.kind != RECORDED:
+    if fixture.kind != _RECORDED:
         return ["never recorded"]
     reasons = []
     age = age_days(fixture, on)

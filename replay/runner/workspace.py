@@ -1,7 +1,7 @@
 """The workspace surface: what lies in the agent's cwd after the run, where a suite or a `workspace.expected/` asks for it.
 
-One value a file, sorted by path: {"path", "text"}, {"path", "binary": {"bytes", "sha256"}} for what is no UTF-8, {"path",
-"symlink"} for a link. With the option `workspace_modes` a file that its owner may execute has "executable": true as well,
+One value a file, sorted by path: {"path", "text"}, or {"path", "binary": {"bytes", "sha256"}} for what is no UTF-8. A
+link, or a name that is no UTF-8, has no place in a fixture and so is an error. With the option `workspace_modes` a file that its owner may execute has "executable": true as well,
 and nothing more of a mode: the rest of it, times and empty directories are no part of the surface, since neither git
 nor Bazel's runfiles keep them. To Bazel the bit is no content: a change of it alone makes no test run again.
 """
@@ -33,15 +33,19 @@ class Workspace(NamedTuple):
 
 
 def workspace_values(cwd: str, modes: bool) -> Workspace:
-    """The files below `cwd`. modes: whether executable ones are told. Raises AgentError for more than can be held."""
+    """The files below `cwd`. modes: whether executable ones are told. Raises AgentError for what no fixture can hold."""
     total = 0
     values = []
     binaries: dict[str, bytes] = {}
     for path in sorted(_walk(cwd)):
         relative = os.path.relpath(path, cwd)
-        if os.path.islink(path):
-            values.append({"path": relative, "symlink": os.readlink(path)})
-            continue
+        shown = relative.encode("utf-8", "backslashreplace").decode()
+        if shown != relative or os.path.islink(path):
+            what = "a link" if shown == relative else "a file whose name is not UTF-8"
+            raise AgentError(
+                f"the agent left {what} in its cwd, {shown}, which no fixture can hold",
+                fix='let it write a plain file, or compare no workspace: neither surfaces = ["workspace"] nor workspace.expected/',
+            )
         total += os.path.getsize(path)
         if total > _MAX_BYTES:
             raise AgentError(f"the agent left more than {_MAX_BYTES} bytes in its cwd, too much to compare")
@@ -55,24 +59,18 @@ def expected_workspace(files: Mapping[str, str], modes: bool) -> list[Any]:
 
 
 def workspace_files(values: Iterable[Any], binaries: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The surface as files of the fixture; a link has no place there."""
+    """The surface as files of the fixture."""
     files = {}
     for value in values:
         name = EXPECTED_WORKSPACE + value["path"]
-        if "text" in value:
-            files[name] = value["text"].encode()
-        elif "binary" in value:
-            files[name] = binaries[value["binary"]["sha256"]]
+        binary = value.get("binary")
+        files[name] = value["text"].encode() if binary is None else binaries[binary["sha256"]]
     return files
 
 
 def executable_files(values: Iterable[Any]) -> dict[str, bool]:
     """Which files of the fixture that hold these values shall be executable, the others among them."""
-    return {
-        EXPECTED_WORKSPACE + value["path"]: "executable" in value
-        for value in values
-        if "symlink" not in value
-    }
+    return {EXPECTED_WORKSPACE + value["path"]: "executable" in value for value in values}
 
 
 def file_value(

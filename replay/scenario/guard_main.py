@@ -17,7 +17,7 @@ from replay.scenario.tree import tree_of_manifest
 
 __all__ = ["main"]
 
-_FIX = "restore the file with git, or record the scenario again: bazel run //:record"
+_FIX = "restore the file with git, or record the scenario again: bazel run //:record -- SCENARIO"
 
 
 def main() -> int:

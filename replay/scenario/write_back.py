@@ -8,8 +8,10 @@
 A crash before 2 leaves the old files and an aside directory without a journal, which the next call throws away; a
 crash after it leaves a journal, which the next call (or `recover`) completes. Nobody reads a mix: readers that come
 after a crash see files of one state only once `recover` ran, and the guard names the aside directory until then.
+Two processes at once would mix what they write: whoever reads a fixture in order to write it holds it `claimed`.
 """
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -26,7 +28,7 @@ from replay.scenario.layout import children_of, is_fixture_file, log_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ASIDE", "Change", "planned_changes", "recover", "write_back"]
+__all__ = ["ASIDE", "Change", "claimed", "planned_changes", "recover", "write_back"]
 
 ASIDE: Final = ".replay-write-back"
 _COMMIT: Final = "commit"
@@ -41,6 +43,33 @@ class Change(NamedTuple):
     after: bytes | None
     executable: bool | None = None
     """What its executable bit becomes; None where that stays as it is."""
+
+
+@contextmanager
+def claimed(directory: str) -> Iterator[None]:
+    """Keeps other commands from a fixture, from the first look at it to the last write. Not to be nested.
+
+    Raises UsageError where another command holds it, and where a killed write was put right just now, so that what
+    the caller knows of the files may be old.
+    """
+    with _explained(Path(directory), "look whether the suite still names a directory of this tree"):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                "another command is at work on this scenario", fix="run this one again when that has ended"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        if recover(directory):
+            raise UsageError(
+                "a write was killed here; it is completed or taken back now", fix="run the same command again"
+            )
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def planned_changes(

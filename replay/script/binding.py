@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from replay.script.request import ModelRequest
 
 __all__ = [
+    "PLACEHOLDER",
     "Cursor",
     "continuation",
     "first_difference",
@@ -30,7 +31,7 @@ __all__ = [
     "opening_score",
 ]
 
-_PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
+PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
 type Score = tuple[int, ...]
@@ -137,7 +138,7 @@ class _Match(NamedTuple):
 
 
 def _match(recorded: str, live: Sequence[str]) -> _Match:
-    pieces = [_words(piece) for piece in _PLACEHOLDER.split(recorded)]
+    pieces = [_words(piece) for piece in PLACEHOLDER.split(recorded)]
     is_exact = False
     is_found = False
     for text in live:

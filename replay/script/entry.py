@@ -196,10 +196,6 @@ class Fault(_Streaming):
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "fault": dict(self.fault)}
 
-    def with_fault(self, fault: Mapping[str, Any]) -> Fault:
-        """The same chunks, meeting something else."""
-        return Fault(self.source, fault)
-
 
 class Unfinished(_Streaming):
     """A recorded call that never ends and does not say why. It cannot be served; an override must cover it."""

@@ -18,7 +18,7 @@ from replay.script.request import ModelRequest
 from replay.session import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Player", "Served", "check_lanes"]
 
@@ -37,10 +37,6 @@ class Served:
     def ordinal(self) -> int:
         return self.call.ordinal
 
-    def expand(self) -> Iterator[dict[str, Any]]:
-        """The chunks to stream, one by one."""
-        return self.entry.expand()
-
 
 def check_lanes(lanes: Sequence[Lane]) -> None:
     """Raises FixtureError for the first call that cannot be served: unfinished, or with a refused expression."""
@@ -55,8 +51,8 @@ class Player:
     """Serves the calls of lanes.
 
     journal: is handed every line to be appended to the run's journal, {"kind":"call","lane","ordinal","session"} and
-    {"kind":"diverged","message","file","line","path","fix"}. history: the lines of the same journal from before the agent was restarted.
-    allow_arrival_order: lanes that nothing tells apart are bound in the order of their files.
+    {"kind":"diverged","message","file","line","path","fix"}. history: the lines of the same journal from before the
+    agent was restarted. allow_arrival_order: lanes that nothing tells apart are bound in the order of their files.
     Raises FixtureError for lanes that cannot be served or a history of other lanes.
     """
 

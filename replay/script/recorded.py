@@ -3,9 +3,9 @@
 Only on the way to an error. A log of any other writer holds no requests, and a placeholder in one stands for any text.
 """
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from replay.script.binding import PLACEHOLDER
 from replay.script.conversation import answer_of, repeats, split_header, without_markers
 from replay.session import PACKED_DELTA, expand, json_path, shown
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     type Found = tuple[tuple[str | int, ...], str, str]
 
-__all__ = ["Difference", "difference_from", "recorded_conversation"]
+__all__ = ["Difference", "difference_from"]
 
-_PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
 _BEFORE = 12
 _EXCERPT = 44
 
@@ -40,7 +39,7 @@ def difference_from(
     if not request.conversation or not lane.calls[ordinal - 1].key:
         return None
     system, live = split_header(request.conversation)
-    recorded = recorded_conversation(lanes, lane, ordinal)
+    recorded = _Reading(lanes, lane).until(ordinal)
     for at, (left, right) in enumerate(zip(recorded, live, strict=False)):
         if right["role"] == "assistant" == left["role"] and repeats(right, left):
             continue
@@ -61,11 +60,6 @@ def _told(found: Found, depth: int) -> Difference:
     return Difference(f"{json_path(path)}: {recorded} -> {live}", depth)
 
 
-def recorded_conversation(lanes: Sequence[Lane], lane: Lane, ordinal: int) -> list[Message]:
-    """The conversation of a recorded request, its leading system messages apart; [] where the log has none."""
-    return _Reading(lanes, lane).until(ordinal)
-
-
 class _Reading:
     """One log, read up to a call."""
 
@@ -77,6 +71,7 @@ class _Reading:
         self._chunks: list[dict[str, Any]] = []
 
     def until(self, ordinal: int) -> list[Message]:
+        """The conversation of that call's request, its leading system messages apart; [] where the log has none."""
         log = self._lane.log
         started = 0
         for row in log.rows if log is not None else ():
@@ -123,10 +118,12 @@ class _Reading:
         self._answer = None
 
     def _inherited(self, data: dict[str, Any]) -> list[Message]:
-        origin = next((lane for lane in self._lanes if lane.session == data["session"]), None)
-        if origin is None or origin is self._lane:
+        # Without this one: two logs may each claim to begin with the other.
+        lanes = [lane for lane in self._lanes if lane is not self._lane]
+        origin = next((lane for lane in lanes if lane.session == data["session"]), None)
+        if origin is None:
             return []
-        reading = _Reading(self._lanes, origin)
+        reading = _Reading(lanes, origin)
         # The answer to a call stands before the next one, or is the last thing known.
         said = reading.until(data["call"] + 1)
         reading._answered()
@@ -159,7 +156,7 @@ def _first(recorded: Any, live: Any, path: tuple[str | int, ...]) -> Found | Non
 
 
 def _fits(recorded: str, live: str) -> bool:
-    pieces = _PLACEHOLDER.split(recorded)
+    pieces = PLACEHOLDER.split(recorded)
     if len(pieces) == 1:
         return recorded == live
     if not live.startswith(pieces[0]):

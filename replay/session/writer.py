@@ -28,24 +28,23 @@ _OPTIONS = (
 )
 
 
-def encode_line(fields: dict[str, Any], where: Location | None = None) -> bytes:
-    """One canonical line with its LF. Raises FixtureError at `where` plus the JSON path of a refused value."""
+def encode_line(fields: dict[str, Any]) -> bytes:
+    """One canonical line with its LF. Raises FixtureError with the JSON path of a refused value."""
     try:
         line = orjson.dumps(fields, option=_OPTIONS)
     except TypeError as error:
-        raise _refusal(fields, where, str(error)) from None
+        raise _refusal(fields, str(error)) from None
     # orjson writes NaN and infinities as null.
     if b"null" in line and refused_value(fields) is not None:
-        raise _refusal(fields, where, "")
+        raise _refusal(fields, "")
     if len(line) > MAX_LINE_BYTES:
-        raise _refusal(fields, where, f"the line has {len(line)} bytes, a line may have {MAX_LINE_BYTES}")
+        raise _refusal(fields, f"the line has {len(line)} bytes, a line may have {MAX_LINE_BYTES}")
     return line
 
 
-def _refusal(fields: dict[str, Any], where: Location | None, fallback: str) -> FixtureError:
-    file, line, _ = where or Location()
+def _refusal(fields: dict[str, Any], fallback: str) -> FixtureError:
     path, reason = refused_value(fields) or ("$", fallback)
-    return FixtureError(reason, Location(file, line, path))
+    return FixtureError(reason, Location(path=path))
 
 
 def encode_log(header_fields: dict[str, Any], rows: Iterable[Row | dict[str, Any]]) -> bytes:

@@ -140,6 +140,11 @@ class Agent:
     def do_answer_later_id(self, add: int) -> None:
         self.send({"jsonrpc": "2.0", "id": self.request["id"] + add, "result": {}})
 
+    def do_refuse(self, message: str) -> None:
+        """Answer the request with an error."""
+        error = {"code": -32000, "message": message}
+        self.send({"jsonrpc": "2.0", "id": self.request["id"], "error": error})
+
     def do_tell(self, update: dict) -> None:
         """Send an update of the session."""
         self.update(update)

@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from replay.errors import UsageError
+from replay.runner.accept import take
+from replay.runner.acceptance import Proposal
+from replay.runner.manifest import decode_manifest
+from replay.scenario.write_back import planned_changes
 from tests.agents.stage import Outcome, Scenario
 
 _TEST = Path("testlogs/scenarios/hello_test/test.outputs")
@@ -350,3 +355,22 @@ def test_requests_that_changed_are_taken_around_the_same_answers(scenario: Scena
     changed = [new for old, new in zip(before, after, strict=True) if old != new]
     assert [json.loads(line)["type"] for line in changed] == ["user/message", "call/start"]
     assert scenario.run().code == 0
+
+
+def test_outputs_that_cannot_be_read_are_said_to_be_so(failed: Scenario) -> None:
+    (failed.outputs / "outputs.zip").write_bytes(b"half a zip file")
+    done = _command(failed, "accept")
+    assert done.code == 2
+    assert done.text.startswith("hello: ") and "outputs.zip cannot be read" in done.text
+    assert done.text.endswith("0 scenarios accepted, 1 not\n")
+
+
+def test_proposal_is_not_written_over_what_came_after_it(recorded: Scenario) -> None:
+    directory, name = str(recorded.fixture), "stdout.expected.jsonl"
+    spec = decode_manifest(recorded.write().read_bytes()).scenarios[0]
+    files = {name: b"{}\n"}
+    proposal = Proposal(spec, directory, files, [], planned_changes(directory, files))
+    (recorded.fixture / name).write_bytes(b'{"newer":1}\n')
+    with pytest.raises(UsageError, match="has changed since this was shown"):
+        take(proposal)
+    assert (recorded.fixture / name).read_bytes() == b'{"newer":1}\n'

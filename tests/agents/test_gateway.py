@@ -52,3 +52,14 @@ def test_attempt_to_leave_this_machine_names_the_host(gateway: Scenario) -> None
     outcome = gateway.run()
     assert outcome.code == 3
     assert "api.example.com:443" in outcome.first_line
+
+
+def test_host_is_named_where_the_agent_tells_the_failure_in_its_own_words(gateway: Scenario) -> None:
+    gateway.agent_script["session/prompt"] = [
+        {"fetch": "https://api.example.com/v1"},
+        {"refuse": "the model cannot be reached"},
+    ]
+    outcome = gateway.run()
+    assert outcome.code == 3
+    assert "api.example.com:443" in outcome.first_line
+    assert "the model cannot be reached" in outcome.text

@@ -114,7 +114,7 @@ def test_killed_refresh_is_completed_and_has_to_be_run_again(recorded: Scenario)
     (aside / "commit").write_text('{"write":["stdout.expected.jsonl"],"delete":[]}')
     outcome = recorded.refresh("hello")
     assert outcome.code == 2
-    assert outcome.first_line.startswith("hello: a refresh was killed here")
+    assert outcome.first_line.startswith("hello: a write was killed here")
     assert not aside.exists()
     assert (recorded.fixture / "stdout.expected.jsonl").read_bytes() == b"{}\n" + stdout
     assert recorded.refresh("hello").text == "hello: wrote stdout.expected.jsonl (+0 -1)\n"
@@ -139,9 +139,12 @@ def test_several_manifests_in_one_run_stand_in_the_one_that_lists_them(recorded:
     assert outcome.code == 2
     assert "//scenarios:suite/hello, //scenarios:other/hello" in outcome.text
     assert recorded.refresh("//scenarios:suite/hello").text == "hello: unchanged\n"
-    outcome = recorded.refresh("--all")
+    outcome = recorded.refresh("--all", "--outputs", "out")
     assert outcome.code == 3
     assert outcome.first_line == "hello: unchanged"
+    left = {name: recorded.directory / "out/scenarios" / name / "hello" for name in ("suite", "other")}
+    codes = [json.loads((place / "result.json").read_bytes())["exit_code"] for place in left.values()]
+    assert codes == [0, 3]
     assert _last_lines(outcome)[-1] == "2 scenarios: 0 written, 1 unchanged, 1 failed: hello"
     assert _files(recorded) == before
 

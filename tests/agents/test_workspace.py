@@ -137,3 +137,21 @@ def test_file_whose_content_is_ignored_stays_where_another_is_written(left: Scen
     assert left.refresh("hello").text == "hello: wrote workspace.expected/run.sh (+1 -1)\n"
     assert (left.fixture / "workspace.expected" / "a.txt").read_text() == "a\n"
     assert (left.fixture / "workspace.expected" / "logo.png").read_bytes() == _BINARY
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("os.symlink('a', 'b')", "a link in its cwd, b,"),
+        ("open(b'bad\\xff.txt', 'w')", "a file whose name is not UTF-8 in its cwd, bad\\udcff.txt,"),
+    ],
+)
+def test_what_no_fixture_can_hold_is_a_sentence(scenario: Scenario, code: str, what: str) -> None:
+    start = f"import os, sys; {code}; os.execv(sys.executable, sys.argv)"
+    agent = json.loads(scenario.write().read_bytes())["agent"]
+    scenario.agent = {**scenario.agent, "args": ["-c", start, *agent["args"]]}
+    scenario.surfaces = ["workspace"]
+    for outcome in (scenario.run(), scenario.refresh("hello")):
+        assert outcome.code == 3
+        assert outcome.first_line == f"hello: the agent left {what} which no fixture can hold"
+    assert not (scenario.fixture / "workspace.expected").exists()

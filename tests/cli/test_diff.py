@@ -1,5 +1,7 @@
 """Two runs differ by what the agent did; how its text was cut up, and by which ids, is no difference."""
 
+import json
+
 import pytest
 
 from tests.cli.runs import Run
@@ -105,3 +107,19 @@ def test_files_that_the_run_left_are_compared(tmp_path):
         '  ~ workspace.expected/kept.txt: "one" -> "two"',
         "",
     ]
+
+
+def test_another_system_prompt_is_told_by_its_hash(tmp_path):
+    header = {"type": "session", "version": 0, "id": "s", "createdAt": 0}
+    for name, digit in (("a", "1"), ("b", "2")):
+        Run().write(tmp_path / name)
+        hashes = {"system": "sha256:" + digit * 64, "tools": "sha256:" + "7" * 64}
+        asked = {"type": "request/header", "data": {"header": {}, "reason": "initial", "hashes": hashes}}
+        log = tmp_path / name / "session.1.jsonl"
+        log.write_text(
+            "".join(json.dumps(row) + "\n" for row in ({**header, "id": "c", "parentSession": "s"}, asked))
+        )
+    done = replay("diff", "a", "b", cwd=tmp_path)
+    assert done.returncode == 1
+    assert '  ~ "child 1: system 111111111111" -> "child 1: system 222222222222"' in done.stdout.split("\n")
+    assert "tools" not in done.stdout

@@ -13,10 +13,11 @@ from replay.errors import AgentError, DivergenceError, Location
 from tests.bad_inputs.cases import ROOT
 
 
-def replay(*arguments, cwd, **options):
+def replay(*arguments, cwd, variables=None, **options):
     return subprocess.run(
         [sys.executable, "-m", "replay.cli", *arguments], cwd=cwd, capture_output=True, text=True, check=False,
-        env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONUTF8": "1"}, **options,
+        env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONUTF8": "1", **(variables or {})},
+        **options,
     )  # fmt: skip
 
 

@@ -1,10 +1,16 @@
 """The list of recordings: what each is of, and what has changed since, without running anything."""
 
 import json
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
 
 from tests.cli.runs import Run
 from tests.cli.test_main import replay
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 def _rows(done):
@@ -18,13 +24,13 @@ def test_fresh_recording_has_no_reason(tmp_path):
     done = replay("stale", "--check", "suite", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "1 scenario, 0 stale"
-    age = str((date.today() - date(2026, 3, 1)).days)
+    age = str((_today() - date(2026, 3, 1)).days)
     assert _rows(done)["one"].split() == ["suite/one", age, "coder", "1.0", "m-1", "1"]
 
 
 def test_age_is_a_reason_where_a_limit_is_given(tmp_path):
     run = Run()
-    run.provenance["capturedAt"] = (date.today() - timedelta(days=10)).isoformat()
+    run.provenance["capturedAt"] = (_today() - timedelta(days=10)).isoformat()
     run.write(tmp_path / "suite" / "one")
     assert replay("stale", "--check", "--max-age", "10", "suite", cwd=tmp_path).returncode == 0
     done = replay("stale", "--check", "--max-age", "9", "suite", cwd=tmp_path)
@@ -80,3 +86,12 @@ def test_help_says_what_each_column_means(tmp_path):
     text = replay("stale", "--help", cwd=tmp_path).stdout
     for column in ("scenario", "age", "agent", "model", "prompt", "tools", "protocol", "stale"):
         assert f"\n  {column} " in text
+
+
+@pytest.mark.parametrize("zone", ["XXX+12", "XXX-14"])
+def test_recording_of_today_is_of_today_in_every_time_zone(tmp_path, zone):
+    run = Run()
+    run.provenance["capturedAt"] = _today().isoformat()
+    run.write(tmp_path / "suite" / "one")
+    done = replay("stale", "suite", cwd=tmp_path, variables={"TZ": zone})
+    assert _rows(done)["one"].split()[1] == "0"

@@ -69,6 +69,7 @@ def check_codec(
     _checked(given(_TEXT)(lambda message: _errors_survive(module, message)))()
     _checked(given(st.binary(max_size=200))(lambda data: _junk_is_refused(module, data, call_path)))()
     _malformed_frames_are_refused(module)
+    _depths_are_refused(module, call_path, call_body)
     _routes_are_told_apart(module, call_path)
     _calls_can_be_redirected(module, call_path, call_body)
 
@@ -200,6 +201,23 @@ def _malformed_frames_are_refused(module: ModuleType) -> None:
     except FixtureError:
         return
     raise AssertionError("MALFORMED is read without a complaint")
+
+
+def _depths_are_refused(module: ModuleType, call_path: str, call_body: bytes) -> None:
+    """What could be read but never be written into a log, in which it would stand some levels further down."""
+    for deep in (b"[" * 230 + b"]" * 230, b'{"a":' * 230 + b"1" + b"}" * 230):
+        calls: list[Callable[[], object]] = [
+            lambda deep=deep: module.decode_request(call_path, call_body[:-1] + b',"x":' + deep + b"}"),
+            lambda deep=deep: module.decode_response(b'{"x":' + deep + b"}"),
+            lambda deep=deep: _decoded(module, b'data: {"type":"x","x":' + deep + b"}\n\n", []),
+        ]
+        for call in calls:
+            try:
+                call()
+            except (FixtureError, RequestRefused) as refused:
+                assert "nested too deeply" in str(refused)
+                continue
+            raise AssertionError("values nested too deeply are read")
 
 
 def _calls_can_be_redirected(module: ModuleType, call_path: str, call_body: bytes) -> None:

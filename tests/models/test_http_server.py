@@ -194,6 +194,19 @@ def test_abuse_is_answered_in_the_provider_s_shape(serve, request_bytes, status,
     assert b"one" in read_one(gateway), "the gateway serves on"
 
 
+@pytest.mark.parametrize(
+    "line", ["authorization : Bearer sk-secret", "x: y\r\nsk-secret", "x: \x01sk-secret"]
+)
+def test_request_that_is_unreadable_is_not_quoted(serve, line):
+    gateway = serve()
+    for request in (
+        f"POST / HTTP/1.1\r\nHost: x\r\n{line}\r\n\r\n",
+        "GET /v1?key=sk-secret HTTP/1.1 x\r\n\r\n",
+    ):
+        assert "sk-secret" not in message(exchange(gateway, request.encode()))[1]
+    assert len(gateway.findings) == 2 and "sk-secret" not in str(gateway.findings)
+
+
 def read_one(gateway):
     with connection(gateway) as it:
         it.sendall(post(WHOLE))

@@ -93,7 +93,7 @@ def test_upstream_is_an_origin_or_a_base_url(record, path):
 def test_real_key_goes_up_and_the_dummy_does_not(record):
     provider, proxy = record(said("x"), said("x"))
     httpx.post(
-        proxy.base_url + "/chat/completions?key=dummy&a=b",
+        proxy.base_url + "/chat/completions?key=dummy&a=b&oauth_token=dummy",
         json={"model": "m", "messages": HELLO, "stream": True},
         headers={
             "authorization": "Bearer dummy",
@@ -185,6 +185,91 @@ def test_key_that_the_provider_quotes_goes_nowhere(record):
         stream(proxy)
     assert KEY not in refused.value.response.text
     assert KEY not in str(proxy.calls[0].outcome)
+
+
+def post(proxy, **options):
+    body = {"model": "m", "messages": HELLO, "stream": True}
+    return httpx.post(proxy.base_url + "/chat/completions", json=body, **options)
+
+
+def test_key_that_a_stream_quotes_goes_nowhere(record):
+    _, proxy = record(Answer([f'data: {{"error":{{"message":"wrong key {KEY}"}}}}\n\n'.encode()]))
+    assert "wrong key [key]" in post(proxy).text
+    assert KEY not in str(calls_of(proxy)[0].chunks)
+
+
+def test_key_in_a_header_that_is_none_goes_nowhere(record):
+    _, proxy = record(Answer([], 200, [("x-echo ", KEY)]))
+    assert KEY not in post(proxy).text
+    assert KEY not in str(proxy.divergence) and "illegal header line" in str(proxy.divergence)
+
+
+@pytest.mark.parametrize("api_key", [KEY + "\n", KEY + " ", " " + KEY, KEY + "é", KEY + "\x7f"])
+def test_key_that_no_header_takes_is_refused_and_not_shown(api_key):
+    upstream = Upstream("http://127.0.0.1:9", "/v1")
+    with pytest.raises(UsageError) as refused:
+        RecordingProxy("openai_chat", upstream, key, api_key=api_key)
+    assert KEY not in str(refused.value) + refused.value.fix
+    upstream.close()
+
+
+def test_headers_beyond_ascii_stay_where_they_are(record):
+    headers = [("content-type", "text/event-stream"), ("x-request-id", "\xe9")]
+    provider, proxy = record(Answer(said("x").parts, 200, headers))
+    answer = post(proxy, headers={"user-agent": b"\xe9", "openai-beta": "b"})
+    assert answer.status_code == 200 and "x-request-id" not in answer.headers
+    assert "user-agent" not in provider.seen[0].headers and provider.seen[0].headers["openai-beta"] == "b"
+
+
+def test_cookie_of_a_provider_is_not_sent_back(record):
+    provider, proxy = record(Answer(said("x").parts, 200, [("set-cookie", "a=b; Path=/")]), said("y"))
+    stream(proxy), stream(proxy)
+    assert "cookie" not in provider.seen[1].headers
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("part", [b": keep-alive\n\n", *said("x").parts[:1]])
+def test_reply_that_never_ends_is_ended(record, monkeypatch, part, is_stream):
+    monkeypatch.setattr("replay.models.upstream.MAX_REPLY_BYTES", 1000)
+    provider, proxy = record(Answer([*[part] * 1000, HOLD]))
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.post(
+            proxy.base_url + "/chat/completions",
+            json={"model": "m", "messages": HELLO, "stream": is_stream},
+        )
+    [call] = calls_of(proxy)
+    assert call.outcome == {
+        "kind": "failed", "message": "the reply is larger than 1000 bytes", "code": "INCOMPLETE",
+    }  # fmt: skip
+    assert provider.left.wait(10)
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_reply_without_content_is_a_failed_call(record, is_stream):
+    _, proxy = record(Answer([], 204, []))
+    httpx.post(
+        proxy.base_url + "/chat/completions", json={"model": "m", "messages": HELLO, "stream": is_stream}
+    )
+    assert calls_of(proxy)[0].outcome["kind"] == "failed"
+
+
+def test_calls_that_end_at_once_are_told_of_one_by_one(record):
+    meeting = threading.Barrier(2)
+    told = []
+
+    def ended(call):
+        try:
+            meeting.wait(0.3)
+        except threading.BrokenBarrierError:
+            told.append(call)
+
+    _, proxy = record(whole("a"), whole("b"), ended=ended)
+    asking = [threading.Thread(target=post, args=[proxy]) for _ in range(2)]
+    for each in asking:
+        each.start()
+    for each in asking:
+        each.join()
+    assert len(told) == 2
 
 
 def test_stream_that_breaks_is_a_failed_call_with_its_prefix(record):
@@ -319,7 +404,12 @@ def test_earlier_calls_come_from_the_recording(record):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "nonsense", "ftp://host", "http://", "http://user:pass@host", "http://h/v1?key=x"]
+    "url",
+    [
+        *("", "nonsense", "ftp://host", "http://"),
+        *("http://user:pass@host", "http://user:pass@", "ftp://user:pass@host", "user:pass@host:1"),
+        *("http://h/v1?key=pass", "http://[/?key=pass", "http://h:99999999/#pass"),
+    ],
 )
 def test_url_that_is_none_is_refused(url):
     with pytest.raises(UsageError) as refused:

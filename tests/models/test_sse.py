@@ -47,7 +47,7 @@ def test_other_separators_are_content():
     assert EventDecoder().feed(encode_event(text)) == [Event("", text)]
 
 
-@pytest.mark.parametrize("wire", [b"data: " + b"x" * 40, b"data: xxxxxxxxxx\n" * 4])
+@pytest.mark.parametrize("wire", [b"data: " + b"x" * 40, b"data: xxxxxxxxxx\n" * 4, b"data:\n" * 33])
 def test_event_beyond_the_bound_is_refused(wire):
     with pytest.raises(FixtureError, match="larger than 32 bytes"):
         EventDecoder(max_bytes=32).feed(wire)

@@ -2,7 +2,8 @@
 
     live_agent.py [SESSIONS]
 
-AGENT_NOTE is a word that it says at the end of each turn, in its answer and in its log.
+AGENT_NOTE is a word that it says at the end of each turn, in its answer and in its log. With AGENT_QUIET it keeps a failed
+model call to itself.
 
 MODEL_URL and MODEL_KEY say where the model is. It has three tools: `mint` makes an id, `where` names the cwd, `who` its machine. With a
 directory SESSIONS it writes its own session log there, without one it writes none.
@@ -43,6 +44,8 @@ class Agent:
             except Failed as failure:
                 self.event("turn/end", turn=self.turn, reason={"kind": "failed"})
                 answer = {"error": {"code": -32000, "message": str(failure)}}
+                if "AGENT_QUIET" in os.environ:
+                    answer = {"result": {"stopReason": "end_turn"}}
             self.send({"jsonrpc": "2.0", "id": request["id"], **answer})
 
     def on_initialize(self, _: Any) -> Any:

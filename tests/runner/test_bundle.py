@@ -81,3 +81,17 @@ def test_broken_outputs_are_a_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         list(find_bundles(str(tmp_path), "p", "t"))
     assert str(directory / name) in str(caught.value)
+
+
+def test_zip_file_with_a_damaged_member_is_a_sentence(tmp_path: Path) -> None:
+    directory = tmp_path / "p" / "t" / "test.outputs"
+    directory.mkdir(parents=True)
+    place = directory / "outputs.zip"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("result.json", b"{" + b" " * 100 + b"}")
+    data = bytearray(place.read_bytes())
+    start = 30 + len("result.json")
+    data[start] = 0x07
+    place.write_bytes(data)
+    with pytest.raises(UsageError, match=r"outputs\.zip cannot be read"):
+        list(find_bundles(str(tmp_path), "p", "t"))

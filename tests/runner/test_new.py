@@ -85,6 +85,7 @@ def test_one_suite_needs_no_name_and_several_do(tree: Path) -> None:
         (["text-turn_test", "x"], "//scenarios/acp has a target text-turn_test already\n"),
         (["a"], "a scenario needs a prompt\n"),
         (["a", " "], "a scenario needs a prompt\n"),
+        (["a b"], """bazel run //:new -- 'a b' "what the user says"\n"""),
         (["a", "x", "--suite", "//nowhere"], "there is no suite //nowhere in this command"),
         ([], "the following arguments are required: NAME"),
     ],

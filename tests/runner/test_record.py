@@ -171,6 +171,22 @@ def test_failure_that_nobody_expects_is_not_recorded(tree: Tree) -> None:
     assert list(tree.files("fails")) == ["input.json"]
 
 
+def test_failure_that_an_agent_keeps_to_itself_does_not_replace_a_fixture(tree: Tree) -> None:
+    tree.add("hello", "say hello")
+    tree.agent["env"] = {"AGENT_QUIET": "1"}
+    with Provider(said("Hi."), refusal(401, "no such key"), refusal(401, "no such key")) as provider:
+        assert tree.record("hello", upstream=provider.url).code == 0
+        before = tree.files("hello")
+        outcome = tree.record("hello", upstream=provider.url)
+        assert outcome.code == 1
+        assert "the provider refused the last call, and the agent did not say so" in outcome.out
+        assert "call 1 failed at the provider: no such key" in outcome.out
+        assert tree.files("hello") == before
+        assert tree.record("hello", "--keep-failure", upstream=provider.url).code == 0
+    assert tree.files("hello") != before
+    assert tree.refresh("hello").out == "hello: unchanged\n"
+
+
 def test_dead_upstream_is_one_sentence_and_the_fixture_stays(tree: Tree) -> None:
     tree.add("hello", "say hello")
     with Provider(said("Hi.")) as provider:
@@ -317,3 +333,13 @@ def test_mistakes_are_sentences(logging_tree: Tree) -> None:
         assert outcome.code == 2 and sentence in outcome.err and "Traceback" not in outcome.err
     outcome = logging_tree.record("hello", upstream="nonsense")
     assert outcome.code == 2 and '"nonsense" is no base URL of a provider' in outcome.out
+
+
+def test_scenario_without_a_session_is_recorded(either: Tree) -> None:
+    fixture = either.add("größe 2")
+    (fixture / "input.json").write_text('{"steps":[{"op":"initialize"}]}')
+    with Provider() as provider:
+        outcome = either.record("größe 2", upstream=provider.url)
+    assert outcome.code == 0, outcome
+    assert [row["type"] for row in rows(either, "größe 2")] == ["session"]
+    assert either.refresh("größe 2").out == "größe 2: unchanged\n"

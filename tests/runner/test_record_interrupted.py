@@ -93,7 +93,7 @@ def test_killed_write_is_put_right_by_the_next_recording(tree: Tree) -> None:
     with Provider() as provider:
         outcome = tree.record("hello", upstream=provider.url)
         assert provider.seen == []
-    assert outcome.code == 2 and "a write of its fixture was killed" in outcome.out
+    assert outcome.code == 2 and "a write was killed here" in outcome.out
     assert tree.files("hello") == before
 
 
@@ -124,3 +124,17 @@ def test_killed_job_is_told_and_the_others_go_on(tree: Tree) -> None:
 
 def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_other_commands_leave_a_scenario_alone_that_is_being_recorded(tree: Tree) -> None:
+    before = tree.files("hello")
+    with Provider(Answer([*said("New").parts[:1], HOLD])) as provider:
+        running = tree.start("hello", upstream=provider.url)
+        wait_for(lambda: provider.seen)
+        for other in (tree.refresh("hello"), tree.record("hello", upstream=provider.url)):
+            assert other.code == 2 and "hello: another command is at work on this scenario" in other.out
+        assert len(provider.seen) == 1
+        os.kill(running.pid, signal.SIGTERM)
+        running.communicate(timeout=30)
+    assert tree.files("hello") == before
+    assert tree.refresh("hello").out == "hello: unchanged\n"

@@ -2,7 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import replay
@@ -10,10 +13,12 @@ from replay.errors import FixtureError, Location
 from replay.runner.course import course_of
 from replay.runner.from_turn import earlier_lanes
 from replay.runner.record_report import Account, Cost, render_record, render_table
+from replay.runner.recording import Asked, Recording
 from replay.runner.result import FAILED, WRITTEN, Case, Result
 from replay.runner.stamp import Origin, agent_of, stamp
 from replay.script import derive_lanes
 from replay.session import model_checksum, read_log
+from replay.surface.secrets import Scanner
 
 ORIGIN = Origin("m", "a", "1", "2026-01-02")
 
@@ -126,3 +131,19 @@ def test_table_ends_with_totals() -> None:
         "3 scenarios  1 written, 1 failed, 1 not run      3         11           5      3.2",
     ]
     assert render_table([], 2).splitlines()[-1].startswith("2 scenarios  2 not run")
+
+
+def test_call_that_ends_while_another_is_counted_is_counted_too() -> None:
+    spec: Any = None
+    asked = Asked("", "", 1, "2026-01-31", {}, {}, Scanner(), False)
+    recording = Recording(spec, spec, asked, lambda cost: None)
+
+    def other_call() -> Iterator[dict[str, Any]]:
+        thread = Thread(target=recording._count, args=(SimpleNamespace(chunks=[]),))
+        thread.start()
+        thread.join(5)
+        yield {"type": "usage", "usage": {"inputTokens": 3}}
+
+    call: Any = SimpleNamespace(chunks=other_call())
+    recording._count(call)
+    assert recording.cost[:2] == (2, 3)

@@ -203,7 +203,7 @@ def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "suites/acp/one/input.json:1 $.steps: must be an array with at least one step",
-        "    fix: restore the file with git, or record the scenario again: bazel run //:record",
+        "    fix: restore the file with git, or record the scenario again: bazel run //:record -- SCENARIO",
     ]
     assert not (tmp_path / "exit").exists()
 

@@ -10,7 +10,7 @@ import pytest
 
 from replay.errors import ReplayError, UsageError
 from replay.scenario import write_back as module
-from replay.scenario.write_back import ASIDE, Change, planned_changes, recover, write_back
+from replay.scenario.write_back import ASIDE, Change, claimed, planned_changes, recover, write_back
 
 OLD = {"session.jsonl": b"old 0\n", "session.1.jsonl": b"old 1\n", "session.2.jsonl": b"old 2\n", "stdout.expected.jsonl": b"old\n"}  # fmt: skip
 NEW = {"session.jsonl": b"new 0\n", "session.1.jsonl": b"new 1\n", "stdout.expected.jsonl": b"new\n"}
@@ -173,3 +173,28 @@ def test_the_next_write_completes_a_killed_one(directory):
         "session.1.jsonl": b"old 1\n",
         "stdout.expected.jsonl": b"newer\n",
     }
+
+
+def test_a_fixture_that_a_command_holds_is_held_by_no_other(directory):
+    with claimed(str(directory)):
+        with (
+            pytest.raises(UsageError, match="another command is at work on this scenario"),
+            claimed(str(directory)),
+        ):
+            pytest.fail("held twice")
+        write_back(str(directory), NEW)
+    with claimed(str(directory)):
+        assert tree(directory) == NEW
+
+
+def test_whoever_takes_up_a_killed_write_begins_again(directory):
+    (directory / ASIDE).mkdir()
+    with pytest.raises(UsageError, match="a write was killed here"), claimed(str(directory)):
+        pytest.fail("held with files that were read before")
+    with claimed(str(directory)):
+        assert tree(directory) == OLD
+
+
+def test_a_directory_that_is_not_there_is_a_users_mistake(directory):
+    with pytest.raises(UsageError, match="No such file or directory"), claimed(str(directory / "gone")):
+        pytest.fail("held nothing")

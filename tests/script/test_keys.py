@@ -235,3 +235,18 @@ def test_recorded_failure_keeps_when_to_ask_again() -> None:
     failed = {"kind": "failed", "message": "hot", "code": "429", "retryAfterMs": 1500}
     (lane,) = lanes([user("go"), *said(1, "k", "", failed)])
     assert lane.calls[0].entry.outcome == failed
+
+
+def test_two_logs_that_begin_with_each_other_are_no_endless_search() -> None:
+    def begins_with(other: str) -> Row:
+        return row("request/fork", session=other, call=1, messages=1)
+
+    both = lanes(
+        [header("t"), begins_with("gateway-1"), user("go"), *said(1, "k1", "one")],
+        [header("t"), begins_with("gateway-0"), user("on"), *said(1, "k2", "two")],
+    )
+    player = Player(both)
+    served(player, ask("k1", "go", tools="t"))
+    served(player, ask("k2", "on", tools="t"))
+    with pytest.raises(DivergenceError, match="first difference"):
+        player.open(ask("k3", "go", "one", "less", tools="t"))

@@ -55,7 +55,7 @@ def test_a_recorded_log_may_hold_references_packed_or_not() -> None:
     data = log_bytes(begin(), delta("{{fromRequest:id}} "), {"type": "text-chunks", "data": run}, finish())
     lanes = derive_lanes([read_log(data, "session.jsonl")])
     found = Player(lanes).open(ModelRequest(text="id-1 id-2"))
-    assert "".join(chunk.get("text", "") for chunk in found.expand()) == "id a id-2 b"
+    assert "".join(chunk.get("text", "") for chunk in found.entry.expand()) == "id a id-2 b"
     assert "fromRequest" in repr(found.call.entry)
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from replay.errors import FixtureError, Location
+from replay.errors import FixtureError
 from replay.session import LogWriter, canonical_form, encode_line, encode_log, read_log
 from tests.session.log_lines import HEADER, begin, delta, end, finish, user
 
@@ -31,8 +31,7 @@ def deep(levels: int) -> Any:
 )
 def test_a_value_that_json_cannot_hold_is_refused_by_name(value: dict[str, Any], message: str) -> None:
     with pytest.raises(FixtureError) as caught:
-        encode_line(value, Location("session.jsonl", 3))
-    assert str(caught.value).startswith("session.jsonl:3 ")
+        encode_line(value)
     assert message in str(caught.value)
 
 
