@@ -8,6 +8,10 @@ load("//rules/private:normaliser_rule.bzl", _replay_rule = "replay_rule")
 load("//rules/private:options.bzl", _replay_options = "replay_options")
 load("//rules/private:replay_suite.bzl", _acp_replay_suite = "acp_replay_suite")
 load("//rules/private:replay_test.bzl", _acp_replay_test = "acp_replay_test")
+load("//rules/private:transport_guard_test.bzl", _transport_guard_test = "transport_guard_test")
+load("//rules/private:transport_record.bzl", _transport_provider = "transport_provider", _transport_record = "transport_record")
+load("//rules/private:transport_suite.bzl", _transport_replay_suite = "transport_replay_suite")
+load("//rules/private:transport_test.bzl", _transport_replay_test = "transport_replay_test")
 
 ReplayAgentInfo = _ReplayAgentInfo
 acp_agent = _acp_agent
@@ -18,3 +22,8 @@ py_bytecode = _py_bytecode
 replay_commands = _replay_commands
 replay_options = _replay_options
 replay_rule = _replay_rule
+transport_guard_test = _transport_guard_test
+transport_provider = _transport_provider
+transport_record = _transport_record
+transport_replay_suite = _transport_replay_suite
+transport_replay_test = _transport_replay_test

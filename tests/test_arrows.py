@@ -31,8 +31,9 @@ ARROWS: Mapping[str, frozenset[str]] = {
         "proto": "",
         "models": "errors pattern session script",
         "scenario": "errors pattern session script acp surface",
-        "runner": "errors pattern session script acp surface proto models scenario",
-        "cli": "errors pattern session script acp surface proto models scenario runner",
+        "transport": "errors pattern session acp surface models scenario",
+        "runner": "errors pattern session script acp surface proto models scenario transport",
+        "cli": "errors pattern session script acp surface proto models scenario transport runner",
     }.items()
 }
 # Module -> room that it imports against the arrows, and why.
@@ -55,6 +56,15 @@ WORLD = frozenset(
         *("fcntl", "io", "logging", "pathlib", "shutil", "tempfile"),
     )
 )
+# Of replay.transport: what plays a transcript. It is pure like the rooms above, and imports less than the room may.
+TRANSPORT_CORE = frozenset(
+    f"replay.transport.{name}"
+    for name in (
+        *("correlation", "engine", "fields", "interleave", "lane", "matcher", "mechanical", "mismatch"),
+        *("placeholder", "prepared", "profile", "reasons", "sample", "status", "steps", "transcript"),
+    )
+)
+TRANSPORT_CORE_ARROWS = frozenset(("errors", "pattern", "session", "acp", "surface"))
 WORLDLY_CALLS = frozenset(("breakpoint", "input", "open", "print"))
 # A command of its own, run at build time and imported by nothing.
 COMMANDS = frozenset(("replay.acp.generate_schema",))
@@ -199,10 +209,17 @@ def test_modules_import_each_other_in_no_circle() -> None:
 
 @pytest.mark.parametrize("room", PURE)
 def test_pure_room_has_no_way_to_the_world(room: str) -> None:
-    found = []
     checked = [
         source for source in sources().values() if source.room == room and source.module not in COMMANDS
     ]
+    assert checked
+    found = ways_to_the_world(checked)
+    assert not found, "\n".join(found)
+
+
+def ways_to_the_world(checked: Iterable[Source]) -> list[str]:
+    """Where modules import or call what leads outside the process's own values."""
+    found = []
     for source in checked:
         for one in imports_of(source):
             if one.name.partition(".")[0] in WORLD:
@@ -214,8 +231,31 @@ def test_pure_room_has_no_way_to_the_world(room: str) -> None:
                 and node.func.id in WORLDLY_CALLS
             ):
                 found.append(f"{source.module}:{node.lineno} calls {node.func.id}")
-    assert checked
+    return found
+
+
+def core_of_transport() -> list[Source]:
+    profiles = [name for name in sources() if name.startswith("replay.transport.profiles.")]
+    assert len(profiles) >= 5
+    return [sources()[name] for name in sorted((*TRANSPORT_CORE, *profiles))]
+
+
+def test_core_of_transport_has_no_way_to_the_world() -> None:
+    found = ways_to_the_world(core_of_transport())
     assert not found, "\n".join(found)
+
+
+def test_core_of_transport_knows_no_host_peer_or_recorder() -> None:
+    against = []
+    for source in core_of_transport():
+        for found in imports_of(source, with_types=True):
+            name = found.name
+            is_core = name in TRANSPORT_CORE or name.startswith(
+                ("replay.transport.profiles.", "replay.transport.wires.")
+            )
+            if is_ours(name) and not is_core and room_of(name) not in TRANSPORT_CORE_ARROWS:
+                against.append(f"{source.module}:{found.line} imports {name}")
+    assert not against, "\n".join(against)
 
 
 def test_commands_of_pure_rooms_are_imported_by_nothing() -> None:
@@ -257,6 +297,15 @@ def test_replay_imports_later_only_what_it_is_known_to_need() -> None:
     modules = closure(START, lazily=True)
     assert {"replay.runner.pipeline", "replay.models.gateway"} <= set(modules)
     assert set(foreign(modules)) == LATER, foreign(modules)
+
+
+def test_host_and_core_of_transport_import_orjson_and_the_standard_library() -> None:
+    modules = closure(("replay.transport.host", "replay.transport.mechanical"), lazily=True)
+    assert "replay.transport.engine" in modules and "replay.transport.profiles.acp" not in modules
+    assert set(foreign(modules)) == AT_START, foreign(modules)
+    # Profiles are imported by name.
+    for source in core_of_transport():
+        assert set(foreign(closure((source.module,), lazily=True))) <= AT_START, source.module
 
 
 def names_of_all(tree: ast.Module) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""`replay doctor DIR…`: checks fixtures outside Bazel and shows the script that they replay.
+"""`replay doctor DIR…`: checks fixtures outside Bazel and shows the script that they replay. Transcripts: doctor_transcripts.
 
 Reads any directory of scenarios, another project's too: files that are none of ours and data that only looks
 personal are warnings here, where the guard of a suite fails for them.
@@ -8,8 +8,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from replay.cli.doctor_transcripts import (
+    check_transcripts,
+    find_transcripts,
+    print_transcripts,
+    summary,
+)
 from replay.cli.page import show_table
-from replay.errors import ReplayError, counted
+from replay.errors import ReplayError, UsageError, counted
 from replay.scenario.content import Inspection, inspect_scenario
 from replay.scenario.disk import packages_below, read_tree
 from replay.scenario.finding import Finding, Rule
@@ -43,7 +49,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, report, and return 0, or 2 if there is an error (with --strict: or a warning)."""
-    packages = [package for directory in arguments.directories for package in packages_below(directory)]
+    transcripts = [path for directory in arguments.directories for path in find_transcripts(directory)]
+    code = _run_transcripts(transcripts, arguments.quiet) if transcripts else 0
+    packages = [
+        package for directory in arguments.directories for package in _packages(directory, transcripts)
+    ]
+    if packages or not transcripts:
+        code = max(code, _run_scenarios(arguments, packages))
+    return code
+
+
+def _run_transcripts(paths: Sequence[str], is_quiet: bool) -> int:
+    checked = check_transcripts(paths)
+    if not is_quiet:
+        print_transcripts(checked)
+    errors = [one.error for one in checked if one.error is not None]
+    for error in errors:
+        print(error.explained())
+    print(summary(checked))
+    return 2 if errors else 0
+
+
+def _packages(directory: str, transcripts: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The packages of session scenarios; a directory with a transcript is another kind of scenario."""
+    taken = {path.rpartition("/")[0] for path in transcripts}
+    try:
+        packages = packages_below(directory)
+    except UsageError:
+        if any(path.startswith(f"{directory.rstrip('/')}/") for path in transcripts):
+            return []
+        raise
+    kept = [
+        (package, [name for name in names if (f"{package}/{name}" if package else name) not in taken])
+        for package, names in packages
+    ]
+    return [(package, names) for package, names in kept if names]
+
+
+def _run_scenarios(arguments: argparse.Namespace, packages: Sequence[tuple[str, list[str]]]) -> int:
     checked: list[_Checked] = []
     loose: list[Finding] = []
     for package, names in packages:

@@ -37,13 +37,25 @@ from replay.scenario.layout import (
 )
 from replay.scenario.load import Scenario, ScenarioFiles, load_scenario
 from replay.scenario.model_half import is_model_row, overridden_calls, with_model_half
+from replay.scenario.transport_layout import is_transport_file
 from replay.scenario.write_back import Change, planned_changes
 from replay.script import derive_lanes
 from replay.session import Row, SessionLog, encode_log, read_log, unpack
 from replay.surface import Normaliser, Rule, Volatile, first_difference, render_difference
 from replay.surface.secrets import scan
 
-__all__ = ["Proposal", "judge", "rerun_command"]
+__all__ = [
+    "Proposal",
+    "actual_of",
+    "changed_since",
+    "digests_of",
+    "failed_surfaces",
+    "judge",
+    "older_than",
+    "refuse_secrets",
+    "rerun_command",
+    "unfit_run",
+]
 
 _VERSION = 1
 _CONSUMPTION = "consumption"
@@ -68,23 +80,23 @@ def judge(spec: ScenarioSpec, manifest: Manifest, bundle: Bundle, directory: str
     without the scenario's name, where nothing of the bundle can be taken.
     """
     result = bundle.result
-    digests = _digests(result, spec)
+    digests = digests_of(result, spec)
     if result["exit_code"] == 0:
         return None
     _refuse_run(result, spec)
-    actual = _actual(bundle, spec)
-    stale_by = _changed_since(spec, directory, digests)
+    actual = actual_of(bundle, spec)
+    stale_by = changed_since(spec, directory, digests)
     try:
-        proposal = _propose(spec, manifest, actual, bundle.executable(), _failed(result), directory)
+        proposal = _propose(spec, manifest, actual, bundle.executable(), failed_surfaces(result), directory)
     except ReplayError:
         if stale_by:
-            raise _older(spec, stale_by) from None
+            raise older_than(spec, stale_by) from None
         raise
     if not proposal.changes:
         return proposal
     if stale_by:
-        raise _older(spec, stale_by)
-    _refuse_secrets(proposal.changes)
+        raise older_than(spec, stale_by)
+    refuse_secrets(proposal.changes)
     return proposal
 
 
@@ -93,7 +105,7 @@ def rerun_command(spec: ScenarioSpec) -> str:
     return f"bazel test {spec.label or spec.name}"
 
 
-def _digests(result: Mapping[str, Any], spec: ScenarioSpec) -> dict[str, str]:
+def digests_of(result: Mapping[str, Any], spec: ScenarioSpec) -> dict[str, str]:
     """Of a run that did not pass, the files that it was judged by. Raises UsageError for a foreign result."""
     fixture = result.get("fixture")
     if result.get("version") != _VERSION or not isinstance(result.get("exit_code"), int):
@@ -117,30 +129,36 @@ def _refuse_run(result: Mapping[str, Any], spec: ScenarioSpec) -> None:
         return
     if result["exit_code"] == 1 and cases and _CONSUMPTION not in cases:
         raise UsageError("its test ran with a filter, so it does not know the rest", fix=rerun_command(spec))
-    said = result["first_line"].removeprefix(f"{spec.name}: ")
     kinds = {1: "its run left the recording", 2: "its run was refused", 3: "its agent failed"}
-    raise UsageError(
-        f"{kinds.get(result['exit_code'], 'its run met a fault of agent_replay')}, and only outputs of a run that "
-        f"came to its end can be taken: {said}",
+    raise unfit_run(result, spec, kinds.get(result["exit_code"], "its run met a fault of agent_replay"))
+
+
+def unfit_run(result: Mapping[str, Any], spec: ScenarioSpec, why: str) -> UsageError:
+    """What is said of a run that did not come to its end."""
+    said = result["first_line"].removeprefix(f"{spec.name}: ")
+    return UsageError(
+        f"{why}, and only outputs of a run that came to its end can be taken: {said}",
         fix=result["fix"] or f"{rerun_command(spec)} --test_output=streamed",
     )
 
 
-def _failed(result: Mapping[str, Any]) -> set[str]:
+def failed_surfaces(result: Mapping[str, Any]) -> set[str]:
+    """The cases of a result that failed."""
     return {case["surface"] for case in result["cases"] if case["verdict"] == FAILED}
 
 
-def _actual(bundle: Bundle, spec: ScenarioSpec) -> dict[str, bytes]:
+def actual_of(bundle: Bundle, spec: ScenarioSpec) -> dict[str, bytes]:
+    """The outputs in a bundle. Raises UsageError where there are none, or other files than a fixture has."""
     actual = bundle.actual()
     if not actual:
         raise UsageError(f"{bundle.place} holds no outputs of the run (actual/)", fix=rerun_command(spec))
     for name in actual:
-        if not is_fixture_file(name):
+        if not is_fixture_file(name) and not is_transport_file(name):
             raise UsageError(f"{bundle.place} holds {name!r}, which is no file of a fixture")
     return actual
 
 
-def _changed_since(spec: ScenarioSpec, directory: str, digests: Mapping[str, str]) -> str:
+def changed_since(spec: ScenarioSpec, directory: str, digests: Mapping[str, str]) -> str:
     """The first file of the fixture that is another than when the test ran; "" if it is the same fixture."""
     from hashlib import sha256
 
@@ -152,7 +170,8 @@ def _changed_since(spec: ScenarioSpec, directory: str, digests: Mapping[str, str
     return ""
 
 
-def _older(spec: ScenarioSpec, name: str) -> UsageError:
+def older_than(spec: ScenarioSpec, name: str) -> UsageError:
+    """What is said of outputs that were judged by another fixture than today's."""
     return UsageError(
         f"its outputs are older than its fixture: {name} has changed since the test ran",
         fix=rerun_command(spec),
@@ -315,7 +334,7 @@ def _surface_of(name: str, manifest: Manifest) -> str:
     return REQUESTS_SURFACE if name == REQUESTS else "stdout"
 
 
-def _refuse_secrets(changes: Iterable[Change]) -> None:
+def refuse_secrets(changes: Iterable[Change]) -> None:
     """Raises FixtureError for something that a fixture may not hold and that the committed file does not."""
     for change in changes:
         before = [secret.kind for secret in scan(_text(change.before))]

@@ -12,8 +12,15 @@ from typing import NamedTuple
 
 from replay.errors import ReplayError, UsageError
 from replay.runner.environment import Environment
-from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest, listed_manifests
+from replay.runner.manifest import (
+    Manifest,
+    ScenarioSpec,
+    decode_manifest,
+    listed_manifests,
+    manifest_kind,
+)
 from replay.runner.runfiles import Runfiles, runfiles_directory
+from replay.runner.transport_manifest import KIND, TransportManifest, decode_transport_manifest
 
 __all__ = ["INTERRUPTED", "Suites", "add_manifest", "guarded", "open_suites"]
 
@@ -28,16 +35,22 @@ class Suites(NamedTuple):
     runfiles: Runfiles
     tree: str
     stood: str
+    transports: Sequence[TransportManifest] = ()
+
+    @property
+    def all(self) -> list[Manifest | TransportManifest]:
+        """The suites of session and of transport replay: what refresh, accept and review work on."""
+        return [*self.manifests, *self.transports]
 
     def directory_of(self, spec: ScenarioSpec) -> str:
         """Where a scenario lives in the source tree, absolute."""
         return os.path.join(self.tree, spec.directory or spec.name)
 
-    def outputs_of(self, manifest: Manifest, spec: ScenarioSpec, said: str) -> str:
+    def outputs_of(self, manifest: Manifest | TransportManifest, spec: ScenarioSpec, said: str) -> str:
         """Where a run leaves its artefacts, absolute: below the directory that the person `said`; "" for nowhere."""
         if not said:
             return ""
-        names = [one.name for suite in self.manifests for one in suite.scenarios]
+        names = [one.name for suite in self.all for one in suite.scenarios]
         suite = manifest.suite.removeprefix("//").replace(":", "/") if names.count(spec.name) > 1 else ""
         return os.path.join(self.stood, said, suite, spec.name)
 
@@ -60,10 +73,17 @@ def open_suites(files: Sequence[str], environment: Environment) -> Suites:
         runfiles_directory(environment.runfiles_dir, __file__), environment.runfiles_manifest, tree
     )
     named = [os.path.join(stood, file) for file in files] or [environment.manifest]
-    return Suites(list(_read(named, runfiles)), runfiles, tree, stood)
+    found = list(_read(named, runfiles))
+    return Suites(
+        [manifest for manifest in found if isinstance(manifest, Manifest)],
+        runfiles,
+        tree,
+        stood,
+        [manifest for manifest in found if isinstance(manifest, TransportManifest)],
+    )
 
 
-def _read(files: Iterable[str], runfiles: Runfiles) -> Iterator[Manifest]:
+def _read(files: Iterable[str], runfiles: Runfiles) -> Iterator[Manifest | TransportManifest]:
     """The manifests in `files`, and those that they list."""
     for file in files:
         if not file:
@@ -76,10 +96,12 @@ def _read(files: Iterable[str], runfiles: Runfiles) -> Iterator[Manifest]:
         except OSError as error:
             raise UsageError(f"the manifest {file} cannot be read: {error.strerror}") from None
         listed = listed_manifests(data, file)
-        if listed is None:
-            yield decode_manifest(data, os.path.basename(file))
-        else:
+        if listed is not None:
             yield from _read(listed, runfiles)
+        elif manifest_kind(data, file) == KIND:
+            yield decode_transport_manifest(data, os.path.basename(file))
+        else:
+            yield decode_manifest(data, os.path.basename(file))
 
 
 def guarded(command: Callable[[], int], interrupted: str) -> int:

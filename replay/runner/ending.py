@@ -209,7 +209,8 @@ def _consumption(ending: Ending) -> Case:
     if not ending.unconsumed:
         return Case("consumption", PASSED)
     first, *rest = ending.unconsumed
-    return Case("consumption", FAILED, f"consumption: {first}", diff=rest)
+    # Calls that the recording holds and the agent does not make are the model's half, which only record writes.
+    return Case("consumption", FAILED, f"consumption: {first}", diff=rest, is_output=False)
 
 
 def write_expected(ending: Ending) -> list[Case]:

@@ -22,6 +22,7 @@ from replay.runner.bazel_test import (
     surface_filter,
     write_reports,
 )
+from replay.runner.console import write_console
 from replay.runner.environment import Environment, read_environment, read_machine
 from replay.runner.loop import Loop
 from replay.runner.manifest import Manifest, ScenarioSpec, decode_manifest
@@ -158,13 +159,6 @@ def outputs_of(environment: Environment, manifest: Manifest) -> Callable[[Scenar
 def show(result: Result, outputs: str) -> None:
     """Print the report on one run."""
     write_console(render_console(result, outputs))
-
-
-def write_console(text: str) -> None:
-    """Print; a console that cannot show a character gets it escaped."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-    sys.stdout.buffer.flush()
 
 
 def _outputs_shown(result: Result, environment: Environment, manifest: Manifest) -> str:

@@ -14,6 +14,7 @@ from replay.errors import Location, UsageError
 
 __all__ = [
     "AgentSpec",
+    "FieldReader",
     "Manifest",
     "Options",
     "Rule",
@@ -21,6 +22,8 @@ __all__ = [
     "decode_manifest",
     "is_guard_manifest",
     "listed_manifests",
+    "load_fields",
+    "manifest_kind",
 ]
 
 _VERSION = 1
@@ -93,6 +96,12 @@ class ScenarioSpec(NamedTuple):
     declares_override: bool
     pins: bool
     cwd_parent: str
+    variant: str = ""
+    """Of a transport scenario: which of its tests this is. `files` then holds what the two below name."""
+    transcripts: Mapping[str, str] = {}
+    """Provider -> file of its transcript."""
+    expected: Mapping[str, str] = {}
+    """What the subject writes ("projection.json") -> file that it is compared with."""
 
 
 class Manifest(NamedTuple):
@@ -110,23 +119,23 @@ class Manifest(NamedTuple):
 
 def is_guard_manifest(data: bytes) -> bool:
     """Whether this manifest asks for a guard test and not for scenarios."""
-    value = _load(data, "")
+    value = load_fields(data, "")
     return value.get("kind") == "guard"
 
 
 def listed_manifests(data: bytes, file: str = "") -> list[str] | None:
     """The rlocation paths in the manifest of a command; None for a manifest that holds scenarios itself."""
-    fields = _load(data, file)
+    fields = load_fields(data, file)
     if fields.get("kind") != "suites":
         return None
-    paths: list[str] = _Reader(file).get(fields, "$", "manifests", list)
+    paths: list[str] = FieldReader(file).get(fields, "$", "manifests", list)
     return paths
 
 
 def decode_manifest(data: bytes, file: str = "") -> Manifest:
     """The manifest in `data`. Raises UsageError naming the key that is missing or of the wrong kind."""
-    fields = _load(data, file)
-    reader = _Reader(file)
+    fields = load_fields(data, file)
+    reader = FieldReader(file)
     if fields.get("version") != _VERSION:
         raise UsageError(
             f"this runner reads manifest version {_VERSION}, not {fields.get('version')!r}",
@@ -148,7 +157,7 @@ def decode_manifest(data: bytes, file: str = "") -> Manifest:
     )
 
 
-class _Reader:
+class FieldReader:
     """Typed access to decoded JSON with an error that says where."""
 
     __slots__ = ("file",)
@@ -170,7 +179,14 @@ class _Reader:
         return value
 
 
-def _load(data: bytes, file: str) -> dict[str, Any]:
+def manifest_kind(data: bytes, file: str = "") -> str:
+    """What a manifest is for: "" for session replay, "transport", "guard", "suites"."""
+    kind = load_fields(data, file).get("kind", "")
+    return kind if isinstance(kind, str) else ""
+
+
+def load_fields(data: bytes, file: str) -> dict[str, Any]:
+    """A manifest as JSON. Raises UsageError for what is no JSON object."""
     try:
         value = orjson.loads(data)
     except ValueError as error:
@@ -180,7 +196,7 @@ def _load(data: bytes, file: str) -> dict[str, Any]:
     return value
 
 
-def _agent(reader: _Reader, fields: dict[str, Any]) -> AgentSpec:
+def _agent(reader: FieldReader, fields: dict[str, Any]) -> AgentSpec:
     def get(key: str, kind: type, default: Any = None) -> Any:
         return reader.get(fields, "$.agent", key, kind, default)
 
@@ -217,12 +233,12 @@ def _agent(reader: _Reader, fields: dict[str, Any]) -> AgentSpec:
     )
 
 
-def _rule(reader: _Reader, fields: Any, index: int) -> Rule:
+def _rule(reader: FieldReader, fields: Any, index: int) -> Rule:
     path = f"$.rules[{index}]"
     return Rule(*(reader.get(fields, path, key, str) for key in Rule._fields))
 
 
-def _surfaces(reader: _Reader, names: list[Any], agent: AgentSpec) -> tuple[str, ...]:
+def _surfaces(reader: FieldReader, names: list[Any], agent: AgentSpec) -> tuple[str, ...]:
     for index, name in enumerate(names):
         where = Location(reader.file, path=f"$.surfaces[{index}]")
         if name not in _SURFACES:
@@ -236,7 +252,7 @@ def _surfaces(reader: _Reader, names: list[Any], agent: AgentSpec) -> tuple[str,
     return tuple(names)
 
 
-def _options(reader: _Reader, fields: dict[str, Any]) -> Options:
+def _options(reader: FieldReader, fields: dict[str, Any]) -> Options:
     own = [key for key in Options._fields if key != "others"]
     values: dict[str, Any] = {}
     for key in own:
@@ -251,7 +267,7 @@ def _options(reader: _Reader, fields: dict[str, Any]) -> Options:
     return Options(**values)
 
 
-def _check_ignored(reader: _Reader, listed: Any) -> None:
+def _check_ignored(reader: FieldReader, listed: Any) -> None:
     """Raises UsageError here rather than where a run is judged."""
     if not isinstance(listed, list):
         raise UsageError("ignored: expected a list", Location(reader.file, path="$.options.ignored"))
@@ -264,7 +280,7 @@ def _check_ignored(reader: _Reader, listed: Any) -> None:
             raise UsageError(error.what, Location(reader.file, path=error.where.path), error.fix) from None
 
 
-def _scenario(reader: _Reader, fields: Any, index: int) -> ScenarioSpec:
+def _scenario(reader: FieldReader, fields: Any, index: int) -> ScenarioSpec:
     def get(key: str, kind: type, default: Any = None) -> Any:
         return reader.get(fields, f"$.scenarios[{index}]", key, kind, default)
 

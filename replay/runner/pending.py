@@ -10,6 +10,8 @@ from replay.runner.bundle import newest_bundle
 from replay.runner.command import Suites
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.selection import select_by_name
+from replay.runner.transport_acceptance import judge_surfaces
+from replay.runner.transport_manifest import TransportManifest
 from replay.scenario.write_back import claimed
 
 __all__ = ["TESTLOGS", "Pending", "find_pending", "judged", "testlogs_of"]
@@ -21,7 +23,7 @@ TESTLOGS = "bazel-testlogs"
 class Pending(NamedTuple):
     """One scenario with the newest outputs of its test, and either what can be taken from them or why nothing can."""
 
-    manifest: Manifest
+    manifest: Manifest | TransportManifest
     spec: ScenarioSpec
     has_outputs: bool
     """Whether its test left any, readable or not."""
@@ -46,7 +48,7 @@ def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterato
 
     Raises UsageError for a name that means nothing, and where no scenario at all has outputs.
     """
-    chosen = select_by_name(suites.manifests, names, everything=not names)
+    chosen = select_by_name(suites.all, names, everything=not names)
     with_outputs = 0
     for manifest, specs in chosen:
         for spec in specs:
@@ -60,7 +62,9 @@ def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterato
         raise UsageError("no test of these suites has left outputs", fix=f"bazel test {' '.join(labels)}")
 
 
-def judged(suites: Suites, manifest: Manifest, spec: ScenarioSpec, testlogs: str) -> Pending:
+def judged(
+    suites: Suites, manifest: Manifest | TransportManifest, spec: ScenarioSpec, testlogs: str
+) -> Pending:
     """One scenario with the newest outputs of its test, as they are now."""
     directory = suites.directory_of(spec)
     try:
@@ -70,7 +74,10 @@ def judged(suites: Suites, manifest: Manifest, spec: ScenarioSpec, testlogs: str
             missing = UsageError("its test has left no outputs", fix=rerun_command(spec))
             return Pending(manifest, spec, False, None, missing)
         with claimed(directory):
-            proposal = judge(spec, manifest, bundle, directory)
+            if isinstance(manifest, TransportManifest):
+                proposal = judge_surfaces(spec, bundle, directory)
+            else:
+                proposal = judge(spec, manifest, bundle, directory)
     except ReplayError as refusal:
         return Pending(manifest, spec, True, None, refusal)
     return Pending(manifest, spec, True, proposal, None)

@@ -165,7 +165,8 @@ class Recording:
         if ending.stopped_by is not None:
             return []
         if ending.unconsumed:
-            return [Case("consumption", FAILED, f"consumption: {ending.unconsumed[0]}")]
+            what = f"consumption: {ending.unconsumed[0]}"
+            return [Case("consumption", FAILED, what, is_output=False)]
         assert self._seam is not None and self._order is not None
         calls = self._seam.calls()
         failure = self._unexpected_failure(ending.scenario, calls)

@@ -10,19 +10,22 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 
+from replay.acp import Tables
 from replay.errors import ReplayError
-from replay.runner.command import INTERRUPTED, add_manifest, guarded, open_suites
+from replay.runner.command import INTERRUPTED, Suites, add_manifest, guarded, open_suites
 from replay.runner.environment import Environment, read_environment, read_machine
 from replay.runner.loop import Loop
 from replay.runner.main import read_tables, write_console
-from replay.runner.manifest import ScenarioSpec
+from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.mode import REFRESH
 from replay.runner.pipeline import Surroundings, run_scenario
 from replay.runner.process import become_subreaper
 from replay.runner.report import render_refresh, render_refresh_summary
 from replay.runner.result import Result, worst
 from replay.runner.selection import select_by_name
+from replay.runner.transport_manifest import TransportManifest
 from replay.scenario.write_back import claimed
 
 __all__ = ["main"]
@@ -51,9 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _refresh(options: argparse.Namespace, environment: Environment) -> int:
     suites = open_suites(options.manifest, environment)
-    chosen = select_by_name(suites.manifests, options.scenarios, everything=options.everything)
-    tables = read_tables(environment.schema)
-    machine = read_machine()
+    chosen = select_by_name(suites.all, options.scenarios, everything=options.everything)
     become_subreaper()
     loop = Loop()
     loop.stop_on_sigterm()
@@ -61,17 +62,8 @@ def _refresh(options: argparse.Namespace, environment: Environment) -> int:
     for manifest, spec in ((manifest, spec) for manifest, specs in chosen for spec in specs):
         if loop.stopped:
             break
-        around = Surroundings(
-            manifest,
-            suites.runfiles,
-            tables,
-            environment.temporary,
-            loop,
-            machine,
-            update_directory=suites.directory_of,
-        )
         outputs = suites.outputs_of(manifest, spec, options.outputs)
-        results.append(_run(around, suites.directory_of(spec), spec, outputs))
+        results.append(_run(suites, manifest, spec, environment, loop, outputs))
         write_console(render_refresh(results[-1], outputs))
     left = sum(len(specs) for _, specs in chosen) - len(results)
     if len(results) > 1 or left:
@@ -80,12 +72,52 @@ def _refresh(options: argparse.Namespace, environment: Environment) -> int:
     return worst(results) or (INTERRUPTED if left else 0)
 
 
-def _run(around: Surroundings, directory: str, spec: ScenarioSpec, outputs: str) -> Result:
+def _run(
+    suites: Suites,
+    manifest: Manifest | TransportManifest,
+    spec: ScenarioSpec,
+    environment: Environment,
+    loop: Loop,
+    outputs: str,
+) -> Result:
     try:
-        with claimed(directory):
+        with claimed(suites.directory_of(spec)):
+            if isinstance(manifest, TransportManifest):
+                return _refresh_surfaces(suites, manifest, spec, environment, loop, outputs)
+            around = Surroundings(
+                manifest,
+                suites.runfiles,
+                _tables(environment.schema),
+                environment.temporary,
+                loop,
+                read_machine(),
+                update_directory=suites.directory_of,
+            )
             return run_scenario(spec, REFRESH, around, outputs)
     except ReplayError as refusal:
         return Result(spec.name, spec.label, REFRESH.name, error=refusal)
+
+
+def _refresh_surfaces(
+    suites: Suites,
+    manifest: TransportManifest,
+    spec: ScenarioSpec,
+    environment: Environment,
+    loop: Loop,
+    outputs: str,
+) -> Result:
+    from replay.runner.transport_acceptance import REFRESH as REFRESH_SURFACES
+    from replay.runner.transport_pipeline import TransportSurroundings, run_transport
+
+    around = TransportSurroundings(
+        manifest, suites.runfiles, environment.temporary, loop, update_directory=suites.directory_of
+    )
+    return run_transport(spec, REFRESH_SURFACES, around, outputs)
+
+
+@cache
+def _tables(schema: str) -> Tables:
+    return read_tables(schema)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from replay.errors import AgentError, counted
 from replay.runner.result import WRITTEN, Result
-from replay.scenario.advice import accept_command
 
 __all__ = ["render_console", "render_refresh", "render_refresh_summary", "render_summary"]
 
@@ -67,7 +66,7 @@ def render_refresh_summary(results: Sequence[Result], left: int) -> str:
 
 def reproduce_command(result: Result) -> str:
     """The command that runs this scenario again where one can watch it."""
-    return f"bazel test {result.label or result.scenario} --test_output=streamed"
+    return f"bazel test {result.label or result.scenario} --test_output=streamed{result.arguments}"
 
 
 def _body(result: Result) -> Iterator[str]:
@@ -102,7 +101,9 @@ def _where_to_look(result: Result, outputs: str) -> Iterator[str]:
             for index, line in enumerate(result.error.fix.splitlines())
         )
     yield f"  reproduce: {reproduce_command(result)}"
-    surfaces = [case.surface for case in result.failed_cases]
-    # Calls that the recording holds and the agent does not make are the model's half, which nothing but record writes.
-    if surfaces and "consumption" not in surfaces and result.error is None and not result.fault:
-        yield f"  accept: {accept_command(result.scenario)}"
+    failed = result.failed_cases
+    if failed and all(case.is_output for case in failed) and result.error is None and not result.fault:
+        # Imported here: a run that passes needs nothing of that room.
+        from replay.scenario.advice import accept_command
+
+        yield f"  accept: {accept_command(result.scenario, result.commands)}"

@@ -23,6 +23,8 @@ class Case(NamedTuple):
     actual: str = ""
     diff: Sequence[str] = ()
     """A short unified diff in context."""
+    is_output: bool = True
+    """Whether accepting what the run wrote would make it pass."""
 
 
 class AgentFacts(NamedTuple):
@@ -68,6 +70,10 @@ class Result(NamedTuple):
     """Files left in the undeclared outputs, relative to them."""
     fixture: Mapping[str, str] = {}
     """Of a run that did not pass: name of each fixture file -> SHA-256 of what the run read, in hex."""
+    commands: str = "//"
+    """The package of the commands on its suite, as messages write it."""
+    arguments: str = ""
+    """Further arguments of the command that reproduces it."""
 
     @property
     def exit_code(self) -> int:

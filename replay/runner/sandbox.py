@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from replay.errors import UsageError
 
-__all__ = ["Sandbox", "expand", "make_sandbox"]
+__all__ = ["Sandbox", "expand", "make_sandbox", "remove_tree"]
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHORT_ROOTS = ("/tmp", "/var/tmp")

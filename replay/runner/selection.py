@@ -1,16 +1,27 @@
 """Which scenarios a command means: by name, or by suite and name where two suites share one. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from replay.errors import UsageError, counted
-from replay.runner.manifest import Manifest, ScenarioSpec
+from replay.runner.manifest import ScenarioSpec
 
-__all__ = ["select_by_name"]
+__all__ = ["Suite", "select_by_name"]
 
 
-def select_by_name(
-    manifests: Sequence[Manifest], names: Sequence[str], *, everything: bool = False
-) -> list[tuple[Manifest, list[ScenarioSpec]]]:
+class Suite(Protocol):
+    """What a manifest says of its suite, whatever kind of replay it is for."""
+
+    @property
+    def suite(self) -> str: ...
+
+    @property
+    def scenarios(self) -> Sequence[ScenarioSpec]: ...
+
+
+def select_by_name[M: Suite](
+    manifests: Sequence[M], names: Sequence[str], *, everything: bool = False
+) -> list[tuple[M, list[ScenarioSpec]]]:
     """The scenarios that `names` mean, in the manifests' order; manifests without any are left out.
 
     A name is a scenario's own, or its suite's label, a slash and its own: "//scenarios/acp:acp/text-turn", in short
@@ -26,7 +37,7 @@ def select_by_name(
         )
         raise UsageError(what, fix=_listing(manifests))
     chosen = [_find(candidates, name, manifests) for name in names]
-    found: list[tuple[Manifest, list[ScenarioSpec]]] = []
+    found: list[tuple[M, list[ScenarioSpec]]] = []
     for manifest in manifests:
         specs = [spec for spec in manifest.scenarios if everything or any(spec is one for one in chosen)]
         if specs:
@@ -35,7 +46,7 @@ def select_by_name(
 
 
 def _find(
-    candidates: Iterable[tuple[Manifest, ScenarioSpec]], name: str, manifests: Sequence[Manifest]
+    candidates: Iterable[tuple[Suite, ScenarioSpec]], name: str, manifests: Sequence[Suite]
 ) -> ScenarioSpec:
     matches = [(manifest, spec) for manifest, spec in candidates if name in _names(manifest, spec)]
     if not matches:
@@ -50,19 +61,19 @@ def _find(
     return matches[0][1]
 
 
-def _names(manifest: Manifest, spec: ScenarioSpec) -> Iterator[str]:
+def _names(manifest: Suite, spec: ScenarioSpec) -> Iterator[str]:
     yield spec.name
     yield _qualified(manifest, spec)
     yield f"{manifest.suite}/{spec.name}"
 
 
-def _qualified(manifest: Manifest, spec: ScenarioSpec) -> str:
+def _qualified(manifest: Suite, spec: ScenarioSpec) -> str:
     """The scenario with its suite's label, as short as Bazel lets it be written."""
     package, _, name = manifest.suite.partition(":")
     return f"{package if package.rpartition('/')[2] == name else manifest.suite}/{spec.name}"
 
 
-def _listing(manifests: Sequence[Manifest]) -> str:
+def _listing(manifests: Sequence[Suite]) -> str:
     """All that a person can name, a line a suite."""
     names: dict[str, list[str]] = {}
     for manifest in manifests:

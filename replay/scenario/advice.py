@@ -5,19 +5,28 @@ __all__ = ["accept_command", "make_recording", "record_command", "refresh_comman
 _BY_HAND = 'README of agent_replay, "Making a fixture"'
 
 
-def accept_command(scenario: str) -> str:
-    """The command that takes what a failed test left for right; its name may hold blanks."""
-    return f"bazel run //:accept -- {_quoted(scenario)}"
+def accept_command(scenario: str, commands: str = "//") -> str:
+    """The command that takes what a failed test left for right; its name may hold blanks.
+
+    commands: the package in which the commands stand.
+    """
+    return f"bazel run {commands}:accept -- {_quoted(scenario)}"
 
 
-def record_command(scenario: str) -> str:
-    """The command that makes a scenario's recording again; its name may hold blanks."""
-    return f"bazel run //:record -- {_quoted(scenario)}"
+def record_command(scenario: str, commands: str = "//") -> str:
+    """The command that makes a scenario's recording again; its name may hold blanks.
+
+    commands: the package in which the commands stand.
+    """
+    return f"bazel run {commands}:record -- {_quoted(scenario)}"
 
 
-def refresh_command(scenario: str) -> str:
-    """The command that rewrites the expected outputs of a scenario; its name may hold blanks."""
-    return f"bazel run //:refresh -- {_quoted(scenario)}"
+def refresh_command(scenario: str, commands: str = "//") -> str:
+    """The command that rewrites the expected outputs of a scenario; its name may hold blanks.
+
+    commands: the package in which the commands stand.
+    """
+    return f"bazel run {commands}:refresh -- {_quoted(scenario)}"
 
 
 def _quoted(scenario: str) -> str:

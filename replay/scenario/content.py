@@ -31,6 +31,8 @@ __all__ = [
     "MAX_SCENARIO_BYTES",
     "MAX_SUITE_BYTES",
     "Inspection",
+    "check_sizes",
+    "check_text",
     "find_secrets",
     "inspect_scenario",
 ]
@@ -60,12 +62,12 @@ class Inspection(NamedTuple):
 
 def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspection:
     """Check the files of the scenario `name` (relative name -> content), whose directory errors call `place`."""
-    findings = list(_check_sizes(files, place))
+    findings = list(check_sizes(files, place))
     sound: dict[str, bytes] = {}
     for file, data in files.items():
         if not layout.is_fixture_file(file) or file.startswith((layout.WORKSPACE, layout.EXPECTED_WORKSPACE)):
             continue
-        problem = _check_text(data, f"{place}/{file}", refresh_command(name))
+        problem = check_text(data, f"{place}/{file}", refresh_command(name))
         findings.extend(problem)
         if not any(found.rule is Rule.BROKEN for found in problem):
             sound[file] = data
@@ -82,7 +84,8 @@ def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspe
 # -- text -----------------------------------------------------------------------------------------------------
 
 
-def _check_sizes(files: Mapping[str, bytes], place: str) -> Iterator[Finding]:
+def check_sizes(files: Mapping[str, bytes], place: str) -> Iterator[Finding]:
+    """Whether the files of a scenario keep within their budgets."""
     for file, data in files.items():
         if len(data) > MAX_FILE_BYTES:
             yield finding(
@@ -101,7 +104,7 @@ def _check_sizes(files: Mapping[str, bytes], place: str) -> Iterator[Finding]:
         )
 
 
-def _check_text(data: bytes, file: str, refresh: str) -> list[Finding]:
+def check_text(data: bytes, file: str, refresh: str) -> list[Finding]:
     """What is wrong with `data` as a text, whatever its name says it holds."""
     if not data:
         return [finding(Rule.BROKEN, "is empty", file, fix=f"restore it with git, or write it: {refresh}")]

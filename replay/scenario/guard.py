@@ -17,7 +17,7 @@ from replay.scenario.write_back import ASIDE
 from replay.session import Row, SessionLog
 from replay.surface.pins import header_class
 
-__all__ = ["check_tree", "find_in_tree", "find_outside_scenarios", "find_unpinned"]
+__all__ = ["check_tree", "find_hidden", "find_in_tree", "find_outside_scenarios", "find_unpinned"]
 
 _PACKAGE_FILES: Final = frozenset(("BUILD", "BUILD.bazel", ".gitattributes", ".gitignore"))
 _PACKAGE_ENDINGS: Final = (".bzl", ".md", ".yaml", ".yml", ".toml", ".py")
@@ -51,7 +51,7 @@ def find_in_tree(tree: Tree) -> list[Finding]:
 
 def find_outside_scenarios(tree: Tree) -> Iterator[Finding]:
     """Findings that need more than one scenario's files: what is there, missing, hidden or declared."""
-    yield from _hidden(tree)
+    yield from find_hidden(tree)
     yield from _strays(tree)
     for name in tree.scenarios:
         yield from _missing(tree, name)
@@ -77,7 +77,7 @@ def _check_size(tree: Tree) -> Iterator[Finding]:
         )
 
 
-def _hidden(tree: Tree) -> Iterator[Finding]:
+def find_hidden(tree: Tree) -> Iterator[Finding]:
     """What the tests would not get although it lies in the source tree."""
     for directory in tree.subpackages:
         yield finding(

@@ -52,7 +52,7 @@ _replay_command = rule(
     executable = True,
 )
 
-def replay_commands(name = "", *, suites, **kwargs):
+def replay_commands(name = "", *, suites, commands = None, **kwargs):
     """Makes the commands over scenarios, `bazel run //:<command> -- SCENARIO…`; each has `--help`.
 
     * `record` runs an agent against its live provider and writes the whole fixture. It needs the provider's key.
@@ -60,17 +60,21 @@ def replay_commands(name = "", *, suites, **kwargs):
     * `accept` takes what failed tests left in their outputs, `review` asks about each of them.
     * `new` makes a scenario from a prompt.
 
-    Messages print the commands as `//:record` and so on, so make them in the root package and without a name.
+    Messages print the commands as `//:record` and so on, so make them in the root package and without a name; those of
+    a transport suite print the package that its attribute `commands` names.
 
     Args:
       name: "" for commands that are called as above; `x` for `x_record`, `x_refresh` and so on.
-      suites: labels of acp_replay_suite or acp_replay_test targets of this repository. A scenario whose
-        `target_compatible_with` is a list that the platform does not fit is left out.
+      suites: labels of acp_replay_suite, acp_replay_test, transport_replay_suite or transport_replay_test targets of
+        this repository. A scenario whose `target_compatible_with` is a list that the platform does not fit is left out.
+        Only accept, refresh and review know transport suites; a transcript is recorded by a program of its own.
+      commands: which of them are made; None for all.
       **kwargs: `visibility`, `tags` and other attributes common to all rules.
     """
     tags = kwargs.pop("tags", None) or []
     labels = [_scenarios_label(suite) for suite in suites]
-    for command, own_tags in _COMMANDS.items():
+    for command in commands or _COMMANDS:
+        own_tags = _COMMANDS[command]
         _replay_command(
             name = "{}_{}".format(name, command) if name else command,
             testonly = True,

@@ -26,8 +26,16 @@ def naming_problem(scenarios, targets):
             return "two targets would be called {}; rename one of the scenario directories".format(repr(target))
     return ""
 
-def _own_attributes(common, own):
-    """A scenario's attributes: its tags are added to the suite's, everything else replaces them."""
+def own_attributes(common, own):
+    """A scenario's attributes: its tags are added to the suite's, everything else replaces them.
+
+    Args:
+      common: attributes of the suite.
+      own: attributes of the scenario.
+
+    Returns:
+      a dict.
+    """
     merged = dict(common, **own)
     merged["tags"] = (common.get("tags") or []) + (own.get("tags") or [])
     return merged
@@ -96,7 +104,7 @@ def acp_replay_suite(
     )
 
     for directory in alone:
-        attributes = _own_attributes(kwargs, per_scenario.get(directory, {}))
+        attributes = own_attributes(kwargs, per_scenario.get(directory, {}))
         replay_target(name = target_name(directory), scenarios = [directory], **dict(shared, **attributes))
     if together:
         replay_target(

@@ -23,12 +23,12 @@ class Case(NamedTuple):
     expected: str
 
 
-def cases() -> list[Case]:
-    """All cases, sorted by name; one without its `.expected` file has an empty sentence."""
+def cases(root: Path = ROOT) -> list[Case]:
+    """All cases below `root`, sorted by name; one without its `.expected` file has an empty sentence."""
     found = []
-    for directory in sorted(ROOT.glob("*/*/")):
+    for directory in sorted(root.glob("*/*/")):
         kind = directory.parent.name
-        if kind == "__pycache__":
+        if kind in ("__pycache__", "base"):
             continue
         sentence = (
             directory.with_suffix(".expected")
@@ -40,17 +40,17 @@ def cases() -> list[Case]:
     return found
 
 
-def build(case: Case, target: Path) -> None:
-    """Make the scenario of `case` in `target`, which must not exist."""
-    shutil.copytree(ROOT / "base", target)
+def build(case: Case, target: Path, root: Path = ROOT) -> None:
+    """Make what `case` describes in `target`, which must not exist, out of the base in `root`."""
+    shutil.copytree(root / "base", target)
     shutil.copytree(case.directory, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("recipe.json"))
     recipe = case.directory / "recipe.json"
     if recipe.exists():
         for name, value in json.loads(recipe.read_text(encoding="utf-8")).items():
-            _make(target / name, value)
+            _make(target / name, value, root)
 
 
-def _make(path: Path, value: Any) -> None:
+def _make(path: Path, value: Any, root: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if value is None:
         path.unlink()
@@ -59,15 +59,15 @@ def _make(path: Path, value: Any) -> None:
     elif isinstance(value, dict):
         path.mkdir()
     else:
-        path.write_bytes(b"".join(map(_part, value)))
+        path.write_bytes(b"".join(_part(part, root) for part in value))
 
 
-def _part(part: Any) -> bytes:
+def _part(part: Any, root: Path) -> bytes:
     if isinstance(part, str):
         return part.encode()
     if "hex" in part:
         return bytes.fromhex(part["hex"])
     if "base" in part:
-        return (ROOT / "base" / part["base"]).read_bytes()
+        return (root / "base" / part["base"]).read_bytes()
     text: str = part["repeat"]
     return text.encode() * int(part["times"])

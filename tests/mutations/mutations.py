@@ -19,6 +19,7 @@ from tests.mutations.commands import (
 from tests.mutations.guards import check_guards
 from tests.mutations.report import Report
 from tests.mutations.surfaces import check_surfaces
+from tests.mutations.transports import check_transports
 from tests.mutations.work_tree import open_work_tree
 
 __all__ = ["main"]
@@ -40,6 +41,8 @@ def main() -> int:
                 check_surfaces(tree, bazel, report)
                 report.heading("the directory of fixtures")
                 check_guards(tree, bazel, report)
+                report.heading("transport scenarios")
+                check_transports(tree, bazel, report)
                 report.heading("the environment and a hang")
                 check_probes(bazel, report)
                 report.heading("commands")

@@ -6,6 +6,7 @@
     throughput   a large session log through the replay path, against bare orjson.loads
     wire         schema validation, the gateway's first byte
     streams      the gateway beside a bare server that writes the same bytes: one long stream, 200 at once
+    transport    frames a second of the transport engine, beside reading and writing the same JSON and nothing else
 
 Times are milliseconds of CPU, medians over interleaved repetitions, unless the column says otherwise: machines are
 shared, and CPU is what a build pays for. Aims are printed with their verdict and do not change the exit code.
@@ -26,6 +27,7 @@ from tools.bench.sandbox import run_in_sandbox
 from tools.bench.streams import BARE_SERVER, GATEWAY_SERVER, measure_streams
 from tools.bench.table import print_aim, print_table
 from tools.bench.throughput import BARE, DERIVE, measure_throughput
+from tools.bench.transport import measure_transport
 from tools.bench.wire import measure_first_byte, measure_validation
 
 _MOST_OVERHEAD_MS = 100.0
@@ -41,11 +43,12 @@ class Effort(NamedTuple):
     rounds: int
     runs: int
     log_megabytes: int
+    turns: int
     repetitions: int
 
 
-FULL = Effort(rounds=4, runs=5, log_megabytes=50, repetitions=7)
-QUICK = Effort(rounds=1, runs=5, log_megabytes=10, repetitions=3)
+FULL = Effort(rounds=4, runs=5, log_megabytes=50, turns=5000, repetitions=7)
+QUICK = Effort(rounds=1, runs=5, log_megabytes=10, turns=1000, repetitions=3)
 
 NOTHING, OUTPUTS = "nothing_test", "outputs_test"
 BARE_TEST, FLOOR = "bare_test", "floor_test"
@@ -109,6 +112,7 @@ def main(arguments: list[str]) -> int:
     bench_wire(workloads.turn, effort)
     for streams, chunks in _LOADS:
         bench_streams(streams, chunks, effort)
+    bench_transport(effort)
     return 0
 
 
@@ -230,6 +234,18 @@ def bench_streams(streams: int, chunks: int, effort: Effort) -> None:
             for name, load in middle.items()
         ],
     )  # fmt: skip
+
+
+def bench_transport(effort: Effort) -> None:
+    """The transport engine, each direction by itself."""
+    print_table(
+        f"a transcript of {effort.turns} turns",
+        ["frames/s", "x bare"],
+        [
+            (rate.step, f"{rate.frames_per_second:.0f}", f"{rate.ratio:.2f}")
+            for rate in measure_transport(effort.turns, effort.repetitions)
+        ],
+    )
 
 
 def _runfiles() -> Path:

@@ -1,0 +1,1 @@
+"""The scenarios of transport replay, and the world that they play in."""
