@@ -128,3 +128,8 @@ def test_usage_counts_for_a_turn_of_this_session() -> None:
 def test_what_the_protocol_forbids_is_an_error(frame: Frame) -> None:
     with pytest.raises(ProviderError):
         heard(running(), frame)
+
+
+def test_an_end_names_a_turn_that_started() -> None:
+    with pytest.raises(ProviderError, match=r"turn/completed of the turn other, which never started"):
+        running().received(turn("turn/completed", "other"))

@@ -168,10 +168,11 @@ class CodexNormaliser:
             yield SubagentStarted(child, text_at(params, "threadId") or "")
 
     def _turn_completed(self, params: JsonObject, child: str | None) -> Iterator[ProviderEvent]:
+        turn_id = text_at(params, "turn", "id") or ""
+        self._check_turn("turn/completed", turn_id)
         status = STATUSES.get(text_at(params, "turn", "status") or "", "failed")
         if child is None:
-            error = text_at(params, "turn", "error", "message")
-            yield TurnEnded(text_at(params, "turn", "id") or "", status, error)
+            yield TurnEnded(turn_id, status, text_at(params, "turn", "error", "message"))
         else:
             yield from self._child_ended(child, status)
 
