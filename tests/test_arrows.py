@@ -5,18 +5,21 @@ both, or neither. Nothing is imported; the files are parsed, so that an import i
 """
 
 import ast
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import pytest
 
-import replay
-
-# Not resolved: that would leave the runfiles, and read files that nobody declared.
-ROOT = Path(replay.__file__).parent.parent
+from tests.arrows import (
+    ROOT,
+    Source,
+    closure,
+    foreign,
+    imports_of,
+    is_ours,
+    room_of,
+    sources,
+    ways_to_the_world,
+)
 
 # Room -> the rooms that it may import. Each one imports only what stands above it.
 ARROWS: Mapping[str, frozenset[str]] = {
@@ -32,8 +35,9 @@ ARROWS: Mapping[str, frozenset[str]] = {
         "models": "errors pattern session script",
         "scenario": "errors pattern session script acp surface",
         "transport": "errors pattern session acp surface models scenario",
-        "runner": "errors pattern session script acp surface proto models scenario transport",
-        "cli": "errors pattern session script acp surface proto models scenario transport runner",
+        "trace": "errors pattern session script surface",
+        "runner": "errors pattern session script acp surface proto models scenario transport trace",
+        "cli": "errors pattern session script acp surface proto models scenario transport trace runner",
     }.items()
 }
 # Module -> room that it imports against the arrows, and why.
@@ -45,17 +49,6 @@ EXEMPT: Mapping[tuple[str, str], str] = {
 }
 
 PURE = ("errors", "pattern", "session", "script", "acp", "surface")
-# Clock, environment, chance, network, processes, threads, files. ruff's banned-api says the same and can be silenced.
-WORLD = frozenset(
-    (
-        *("datetime", "time", "zoneinfo"),
-        *("locale", "os", "platform", "sys"),
-        *("random", "secrets", "uuid"),
-        *("http", "select", "selectors", "socket", "ssl", "urllib"),
-        *("asyncio", "multiprocessing", "queue", "signal", "subprocess", "threading"),
-        *("fcntl", "io", "logging", "pathlib", "shutil", "tempfile"),
-    )
-)
 # Of replay.transport: what plays a transcript. It is pure like the rooms above, and imports less than the room may.
 TRANSPORT_CORE = frozenset(
     f"replay.transport.{name}"
@@ -65,84 +58,41 @@ TRANSPORT_CORE = frozenset(
     )
 )
 TRANSPORT_CORE_ARROWS = frozenset(("errors", "pattern", "session", "acp", "surface"))
-WORLDLY_CALLS = frozenset(("breakpoint", "input", "open", "print"))
+# Of replay.trace: what meets files, processes, the clock or other modules' names. All the others are its core, and pure:
+# model, codec, comparators, meaning, trajectory, statistics, consensus, snapshots, suites, verdicts, the choice of a
+# sample, strategies, divergences, and whatever is added without a line here.
+TRACE_DOORS = frozenset(
+    f"replay.trace.{name}"
+    for name in ("agent", "blobs", "entry", "raising", "recorder", "sampler_files", "similarity", "state")
+)
+# Module of that core -> door that it imports all the same, and why.
+TRACE_EXEMPT: Mapping[tuple[str, str], str] = {
+    ("replay.trace.codec", "replay.trace.blobs"): "the protocol of a store, whose caller gives one",
+    ("replay.trace.reading", "replay.trace.blobs"): "the same",
+    (
+        "replay.trace.drafts",
+        "replay.trace.raising",
+    ): "finds the class of an error among those that are loaded",
+    ("replay.trace.wrap", "replay.trace.raising"): "the same",
+}
+# What the core may import besides orjson and the standard library.
+TRACE_FOREIGN: Mapping[str, frozenset[str]] = {
+    "replay.trace.edges": frozenset(("pydantic", "pydantic_core")),
+    "replay.trace.report_html": frozenset(("jinja2",)),
+}
 # A command of its own, run at build time and imported by nothing.
 COMMANDS = frozenset(("replay.acp.generate_schema",))
 
 # What every replay runs. main imports the other two in a function, since a refused manifest needs neither.
 START = ("replay.runner.start", "replay.runner.main", "replay.runner.mode", "replay.runner.pipeline")
+# The same of traces. A model that answers live is no part of a replay that is deterministic.
+TRACE_START = ("replay.runner.trace_start", "replay.runner.trace_main")
+TRACE_LIVE = frozenset(("replay.runner.trace_gateway_live",))
 # What a replay may import besides the standard library: at its start, and later where it is needed.
 AT_START = frozenset(("orjson",))
 LATER = AT_START | {"h11", "google"}
 
 MAX_LINES = 450
-
-
-class Import(NamedTuple):
-    """One imported module; `is_lazy` inside a function."""
-
-    name: str
-    line: int
-    is_lazy: bool
-
-
-class Source(NamedTuple):
-    """One parsed file of replay/."""
-
-    module: str
-    path: Path
-    tree: ast.Module
-
-    @property
-    def room(self) -> str:
-        return room_of(self.module)
-
-
-def room_of(module: str) -> str:
-    """ "script" for replay.script.lane, "" for replay itself."""
-    return module.split(".")[1] if "." in module else ""
-
-
-@cache
-def sources() -> dict[str, Source]:
-    """Every module of replay/, by its dotted name."""
-    found = {}
-    for path in sorted((ROOT / "replay").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[module] = Source(module, path, ast.parse(path.read_bytes(), str(path)))
-    return found
-
-
-def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
-def imports_of(source: Source, *, with_types: bool = False) -> list[Import]:
-    """What a module imports when it runs; with_types adds what only a type checker sees."""
-    return list(_imports(source.tree, False, with_types))
-
-
-def _imports(node: ast.AST, is_lazy: bool, with_types: bool) -> Iterator[Import]:
-    if is_type_checking(node) and not with_types:
-        for other in getattr(node, "orelse", []):
-            yield from _imports(other, is_lazy, with_types)
-        return
-    if isinstance(node, ast.Import):
-        yield from (Import(alias.name, node.lineno, is_lazy) for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        assert node.module and not node.level, f"line {node.lineno}: a relative import"
-        for alias in node.names:
-            # `from replay.scenario import layout` imports a module, `from replay.script import Lane` a name of one.
-            inner = f"{node.module}.{alias.name}"
-            yield Import(inner if inner in sources() else node.module, node.lineno, is_lazy)
-    is_inside = is_lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, is_inside, with_types)
-
-
-def is_ours(name: str) -> bool:
-    return name == "replay" or name.startswith("replay.")
 
 
 def test_every_room_of_the_table_is_there_and_no_other() -> None:
@@ -217,23 +167,6 @@ def test_pure_room_has_no_way_to_the_world(room: str) -> None:
     assert not found, "\n".join(found)
 
 
-def ways_to_the_world(checked: Iterable[Source]) -> list[str]:
-    """Where modules import or call what leads outside the process's own values."""
-    found = []
-    for source in checked:
-        for one in imports_of(source):
-            if one.name.partition(".")[0] in WORLD:
-                found.append(f"{source.module}:{one.line} imports {one.name}")
-        for node in ast.walk(source.tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in WORLDLY_CALLS
-            ):
-                found.append(f"{source.module}:{node.lineno} calls {node.func.id}")
-    return found
-
-
 def core_of_transport() -> list[Source]:
     profiles = [name for name in sources() if name.startswith("replay.transport.profiles.")]
     assert len(profiles) >= 5
@@ -258,32 +191,44 @@ def test_core_of_transport_knows_no_host_peer_or_recorder() -> None:
     assert not against, "\n".join(against)
 
 
+def core_of_trace() -> list[Source]:
+    core = [one for one in sources().values() if one.room == "trace" and one.module not in TRACE_DOORS]
+    assert len(core) > 50
+    return core
+
+
+def test_core_of_trace_has_no_way_to_the_world() -> None:
+    found = ways_to_the_world(core_of_trace())
+    assert not found, "\n".join(found)
+
+
+def test_every_door_of_trace_leads_to_the_world() -> None:
+    for module in TRACE_DOORS:
+        assert ways_to_the_world([sources()[module]]), f"{module} is pure: take it out of TRACE_DOORS"
+
+
+def test_core_of_trace_imports_no_door() -> None:
+    through = {
+        (source.module, found.name)
+        for source in core_of_trace()
+        for found in imports_of(source, with_types=True)
+        if found.name in TRACE_DOORS
+    }
+    assert through == set(TRACE_EXEMPT)
+
+
+def test_core_of_trace_imports_orjson_and_the_standard_library() -> None:
+    for source in core_of_trace():
+        own = {found.name: source.module for found in imports_of(source)}
+        assert set(foreign(own)) <= AT_START | TRACE_FOREIGN.get(source.module, frozenset()), source.module
+    for module, packages in TRACE_FOREIGN.items():
+        own = {found.name: module for found in imports_of(sources()[module])}
+        assert packages <= set(foreign(own)), module
+
+
 def test_commands_of_pure_rooms_are_imported_by_nothing() -> None:
     for source in sources().values():
         assert not COMMANDS & {found.name for found in imports_of(source)}, source.module
-
-
-def closure(start: Iterable[str], *, lazily: bool) -> dict[str, str]:
-    """Every module that importing `start` imports, each with one that imports it; with packages on the way."""
-    found = dict.fromkeys(start, "")
-    waiting = list(found)
-    while waiting:
-        module = waiting.pop()
-        if module not in sources():
-            continue
-        wanted = [one.name for one in imports_of(sources()[module]) if lazily or not one.is_lazy]
-        wanted += [name.rpartition(".")[0] for name in (module, *wanted) if "." in name and is_ours(name)]
-        for name in wanted:
-            if name not in found:
-                found[name] = module
-                waiting.append(name)
-    return found
-
-
-def foreign(modules: Mapping[str, str]) -> dict[str, str]:
-    """Top-level packages of others among them -> who imports them."""
-    names = {name.partition(".")[0]: by for name, by in modules.items() if not is_ours(name)}
-    return {name: by for name, by in names.items() if name not in sys.stdlib_module_names}
 
 
 def test_replay_starts_with_orjson_and_the_standard_library() -> None:
@@ -306,6 +251,33 @@ def test_host_and_core_of_transport_import_orjson_and_the_standard_library() -> 
     # Profiles are imported by name.
     for source in core_of_transport():
         assert set(foreign(closure((source.module,), lazily=True))) <= AT_START, source.module
+
+
+def test_replay_of_traces_starts_with_orjson_and_the_standard_library() -> None:
+    modules = closure(TRACE_START, lazily=False)
+    assert {"replay.runner.trace_replay", "replay.trace.replayer"} <= set(modules)
+    # A part is no verdict, and a test that is refused needs none.
+    assert "replay.trace.verdict" not in modules
+    assert set(foreign(modules)) == AT_START, foreign(modules)
+
+
+def test_replay_of_traces_imports_later_only_what_it_is_known_to_need() -> None:
+    modules = closure(TRACE_START, lazily=True, without=TRACE_LIVE)
+    assert {"replay.trace.verdict", "replay.trace.similarity", "replay.models.gateway"} <= set(modules)
+    assert set(foreign(modules)) == LATER, foreign(modules)
+    # What people write is explained by guards and commands, and the page is the command's.
+    assert not {"replay.trace.edges", "replay.trace.report_html"} & set(modules)
+    # A live model is reached by one function alone.
+    whole = closure(TRACE_START, lazily=True)
+    assert whole["replay.runner.trace_gateway_live"] == "replay.runner.trace_gateway"
+    live = [one for one in imports_of(sources()["replay.runner.trace_gateway"]) if one.name in TRACE_LIVE]
+    assert live and all(one.is_lazy for one in live)
+
+
+def test_agent_that_is_replayed_imports_orjson_and_the_standard_library() -> None:
+    modules = closure(("replay.trace.entry", "replay.trace.recorder"), lazily=True)
+    assert "replay.trace.agent" in modules and "replay.trace.replayer" not in modules
+    assert set(foreign(modules)) == AT_START, foreign(modules)
 
 
 def names_of_all(tree: ast.Module) -> list[str] | None:

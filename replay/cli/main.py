@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "inspect": ("replay.cli.inspect", "show a session as a readable conversation"),
     "diff": ("replay.cli.diff", "say what an agent did differently in two runs"),
     "stale": ("replay.cli.stale", "list how old recordings are, and what has changed since"),
+    "trace": ("replay.cli.trace", "judge, compare, show and sample recorded runs of an agent"),
 }
 """Subcommand -> (module with `add_arguments(parser)` and `run(arguments) -> exit code`, what it does)."""
 

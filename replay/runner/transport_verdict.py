@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from replay.errors import AgentError, DivergenceError, Location, ReplayError
+from replay.runner.pipe_output import Output
 from replay.runner.result import FAILED, PASSED, UNKNOWN, Case
-from replay.runner.transport_subject import Output, SubjectRun
+from replay.runner.transport_subject import SubjectRun
 from replay.transport.status import DIVERGED, UNCONSUMED, Status
 
 __all__ = ["SUBJECT", "Verdict", "judge_play"]

@@ -24,6 +24,7 @@ import orjson
 
 from replay.errors import ReplayError, UsageError
 from replay.scenario.layout import children_of, is_fixture_file, log_name
+from replay.scenario.trace_layout import is_trace_file
 from replay.scenario.transport_layout import is_transport_file
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def write_back(
     """
     stale = list(stale)
     for name in [*files, *stale]:
-        is_ours = is_fixture_file(name) or is_transport_file(name)
+        is_ours = is_fixture_file(name) or is_transport_file(name) or is_trace_file(name)
         if not is_ours or ".." in name.split("/"):
             raise ReplayError(f"refuses to write {name!r}, which is no file of a fixture")
     root = Path(directory)

@@ -12,7 +12,7 @@ from scenarios.reference_agent.model import ModelError, ModelRequest
 from scenarios.reference_agent.prompt import CONTINUE, system_prompt
 from scenarios.reference_agent.services import Services
 from scenarios.reference_agent.session import Session
-from scenarios.reference_agent.tools import ToolError, toolbox
+from scenarios.reference_agent.tools import ToolError
 
 __all__ = ["StopReason", "Turn"]
 
@@ -36,7 +36,7 @@ class Turn:
         self.session = session
         self.editor = editor
         can_delegate = session.header.depth < session.config.subagents.max_depth
-        self.tools = toolbox(can_ask=editor.can_ask, can_delegate=can_delegate)
+        self.tools = services.toolbox(can_ask=editor.can_ask, can_delegate=can_delegate)
         self.caller = Caller(services, session, editor)
         self.dispatch = Dispatch(services, session, editor, self.tools, self.delegate)
         session.abort_kind = "user"

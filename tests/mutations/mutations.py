@@ -19,6 +19,7 @@ from tests.mutations.commands import (
 from tests.mutations.guards import check_guards
 from tests.mutations.report import Report
 from tests.mutations.surfaces import check_surfaces
+from tests.mutations.traces import check_traces
 from tests.mutations.transports import check_transports
 from tests.mutations.work_tree import open_work_tree
 
@@ -43,6 +44,8 @@ def main() -> int:
                 check_guards(tree, bazel, report)
                 report.heading("transport scenarios")
                 check_transports(tree, bazel, report)
+                report.heading("trace suites")
+                check_traces(tree, bazel, report)
                 report.heading("the environment and a hang")
                 check_probes(bazel, report)
                 report.heading("commands")

@@ -281,7 +281,7 @@ def test_manifest_without_transcripts_says_what_to_record(scenario):
 
 
 def test_output_of_a_flood_keeps_its_beginning_and_its_end():
-    from replay.runner.transport_subject import Output
+    from replay.runner.pipe_output import Output
 
     output = Output()
     output.take(b"first\n")

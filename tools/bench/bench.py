@@ -7,6 +7,8 @@
     wire         schema validation, the gateway's first byte
     streams      the gateway beside a bare server that writes the same bytes: one long stream, 200 at once
     transport    frames a second of the transport engine, beside reading and writing the same JSON and nothing else
+    recorder     what recording a trace costs an agent, microseconds a step beside a plain loop
+    sampler      traces a second that the sampler reads, beside a loop that parses them and keeps nothing
 
 Times are milliseconds of CPU, medians over interleaved repetitions, unless the column says otherwise: machines are
 shared, and CPU is what a build pays for. Aims are printed with their verdict and do not change the exit code.
@@ -22,7 +24,9 @@ from typing import NamedTuple
 
 from tools.bench.child import Broken, Cost, interpreter, median_cost, run_child
 from tools.bench.imports import GATEWAY, GROUPS, INTERPRETER, ORJSON, STANDARD_LIBRARY
+from tools.bench.recorder import TRACE, measure_recorder
 from tools.bench.replay_log import make_log
+from tools.bench.sampler import measure_sampler
 from tools.bench.sandbox import run_in_sandbox
 from tools.bench.streams import BARE_SERVER, GATEWAY_SERVER, measure_streams
 from tools.bench.table import print_aim, print_table
@@ -32,6 +36,9 @@ from tools.bench.wire import measure_first_byte, measure_validation
 
 _MOST_OVERHEAD_MS = 100.0
 _MOST_DECODE_RATIO = 3.0
+_MOST_STEP_MICROSECONDS = 50.0
+_MOST_SAMPLER_MINUTES = 3.0
+"""CPU for a million traces."""
 _LOADS = ((1, 50), (1, 20_000), (200, 100))
 """Streams at once, and chunks of each."""
 _HERE = "tools/bench"
@@ -113,6 +120,8 @@ def main(arguments: list[str]) -> int:
     for streams, chunks in _LOADS:
         bench_streams(streams, chunks, effort)
     bench_transport(effort)
+    bench_recorder(effort)
+    bench_sampler(effort)
     return 0
 
 
@@ -246,6 +255,33 @@ def bench_transport(effort: Effort) -> None:
             for rate in measure_transport(effort.turns, effort.repetitions)
         ],
     )
+
+
+def bench_recorder(effort: Effort) -> None:
+    """The recorder of traces around an agent that does nothing else."""
+    costs = measure_recorder(effort.turns // 2, effort.repetitions)
+    print_table(
+        "a step of a recorded agent",
+        ["CPU, µs", "beyond plain"],
+        [(cost.way, f"{cost.microseconds:.2f}", f"{cost.beyond:.2f}") for cost in costs],
+    )
+    most = max(cost.beyond for cost in costs if cost.way.startswith("recorded"))
+    most += next(cost.microseconds for cost in costs if cost.way == TRACE)
+    print_aim(
+        "CPU of recording a step and making its part of the trace", most, _MOST_STEP_MICROSECONDS, " µs"
+    )
+
+
+def bench_sampler(effort: Effort) -> None:
+    """The sampler over a stream of traces, and its choice."""
+    rates = measure_sampler(effort.turns * 4, effort.repetitions)
+    print_table(
+        f"{effort.turns * 4} traces",
+        ["traces/s", "x bare"],
+        [(rate.step, f"{rate.traces_per_second:.0f}", f"{rate.ratio:.2f}") for rate in rates],
+    )
+    minutes = 1e6 / rates[1].traces_per_second / 60
+    print_aim("CPU of the sampler for a million traces", minutes, _MOST_SAMPLER_MINUTES, " min")
 
 
 def _runfiles() -> Path:

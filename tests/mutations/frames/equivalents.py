@@ -141,9 +141,12 @@ class Frames:
     def _why_dropped(self, index: int) -> str:
         entry = self.entries[index]
         later = [other for other in self.entries[index + 1 :] if other.process == entry.process]
-        if isinstance(entry, RuntimeExit) and entry.is_on_close and not later:
-            return "the exit that closing brings"
-        return ""
+        if not isinstance(entry, RuntimeExit) or not entry.is_on_close:
+            return ""
+        earlier = [other for other in self.entries[:index] if other.process == entry.process]
+        farewell = earlier[-1] if earlier else None
+        is_said = isinstance(farewell, ExpectOutbound) and self._profile.closes(farewell.frame)
+        return "the exit that closing brings" if is_said or not later else ""
 
     def _why_changed(self, entry: Entry, index: int, path: Path, is_drop: bool) -> str:
         if isinstance(entry, RuntimeExit):

@@ -4,6 +4,8 @@ load("//python/private:pip_hub.bzl", "pip_hub")
 load("//python/private:wheel_files.bzl", "wheel_files")
 
 _parse = tag_class(attrs = {
+    # What is always so here: pip takes wheels, also those for another Python that extra_pip_args name.
+    "download_only": attr.bool(),
     "extra_pip_args": attr.string_list(),
     "hub_name": attr.string(mandatory = True),
     "python_version": attr.string(),

@@ -1,0 +1,1 @@
+"""An agent built on pydantic-ai, over the trace seam."""

@@ -1,0 +1,1 @@
+"""The reference agent over the trace seam."""
