@@ -1,17 +1,8 @@
-"""The program of every guard test: reads its manifest, checks the tree, prints what is wrong.
+"""The program of every guard test over sessions. No part of the room: it takes the doors to Bazel from the runner's."""
 
-Exit codes: 0 sound, 2 a finding or a wrong manifest, 4 a fault of our own. A program and no part of the room: it
-takes environment and runfiles from the runner's doors.
-"""
-
-import os
 import sys
-from pathlib import Path
 
-from replay.errors import ReplayError, UsageError, counted
-from replay.runner.bazel_test import begin, end
-from replay.runner.environment import Environment, read_environment
-from replay.runner.runfiles import Runfiles
+from replay.runner.guard_program import Guarded, Read, run_guard
 from replay.scenario.guard import check_tree
 from replay.scenario.tree import tree_of_manifest
 
@@ -22,33 +13,12 @@ _FIX = "restore the file with git, or record the scenario again: bazel run //:re
 
 def main() -> int:
     """Check the tree of the manifest that the environment names. The process's exit code."""
-    environment = read_environment(os.environ)
-    begin(environment)
-    try:
-        errors = _check(environment)
-    except ReplayError as refusal:
-        errors = [refusal]
-    for error in errors:
-        error.fix = error.fix or _FIX
-        print(error.explained())
-    end(environment)
-    return errors[0].exit_code if errors else 0
+    return run_guard(_check, _FIX)
 
 
-def _check(environment: Environment) -> list[ReplayError]:
-    if not environment.manifest:
-        raise UsageError("AGENT_REPLAY_MANIFEST is not set", fix="run the guard with bazel test")
-    runfiles = Runfiles(environment.runfiles_dir, environment.runfiles_manifest)
-
-    def read(rlocation: str) -> bytes:
-        return Path(runfiles.locate(rlocation)).read_bytes()
-
-    tree = tree_of_manifest(read(environment.manifest), read)
-    errors = check_tree(tree)
-    if not errors:
-        verb = "is" if len(tree.scenarios) == 1 else "are"
-        print(f"{tree.suite}: {counted(len(tree.scenarios), 'scenario')} {verb} sound")
-    return [*errors]
+def _check(manifest: bytes, read: Read) -> Guarded:
+    tree = tree_of_manifest(manifest, read)
+    return Guarded(tree.suite, len(tree.scenarios), "scenario", check_tree(tree))
 
 
 if __name__ == "__main__":

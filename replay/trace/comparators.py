@@ -7,7 +7,7 @@ of the baseline. Two values without one are alike; whether that is symmetric and
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import orjson
 
@@ -131,7 +131,7 @@ class _Walk:
         elif isinstance(expected, str) and isinstance(actual, str):
             yield from self._texts(expected, actual, place, demand)
         elif _is_number(expected) and _is_number(actual):
-            yield from self._numbers(expected, actual, place, demand)  # type: ignore[arg-type]
+            yield from self._numbers(expected, actual, place, demand)
         elif type(expected) is not type(actual):
             message = f"{_type(expected)} {shown(expected)} became {_type(actual)} {shown(actual)}"
             yield self._found(place, "type", message, expected, actual)
@@ -318,7 +318,7 @@ def _changed_text(expected: str, actual: str) -> tuple[str, float]:
     return message, (longer - start - end) / longer
 
 
-def _is_number(value: Json) -> bool:
+def _is_number(value: Json) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
