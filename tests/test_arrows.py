@@ -37,7 +37,8 @@ ARROWS: Mapping[str, frozenset[str]] = {
         "transport": "errors pattern session acp surface models scenario",
         "trace": "errors pattern session script surface",
         "runner": "errors pattern session script acp surface proto models scenario transport trace",
-        "cli": "errors pattern session script acp surface proto models scenario transport trace runner",
+        "cache": "errors surface",
+        "cli": "errors pattern session script acp surface proto models scenario transport trace runner cache",
     }.items()
 }
 # Module -> room that it imports against the arrows, and why.
@@ -84,13 +85,13 @@ TRACE_FOREIGN: Mapping[str, frozenset[str]] = {
 COMMANDS = frozenset(("replay.acp.generate_schema",))
 
 # What every replay runs. main imports the other two in a function, since a refused manifest needs neither.
-START = ("replay.runner.start", "replay.runner.main", "replay.runner.mode", "replay.runner.pipeline")
+START = ("replay.runner.main", "replay.runner.mode", "replay.runner.pipeline")
 # The same of traces. A model that answers live is no part of a replay that is deterministic.
-TRACE_START = ("replay.runner.trace_start", "replay.runner.trace_main")
+TRACE_START = ("replay.runner.trace_main",)
 TRACE_LIVE = frozenset(("replay.runner.trace_gateway_live",))
 # What a replay may import besides the standard library: at its start, and later where it is needed.
 AT_START = frozenset(("orjson",))
-LATER = AT_START | {"h11", "google"}
+LATER = AT_START | {"h11"}
 
 MAX_LINES = 450
 

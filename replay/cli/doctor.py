@@ -20,7 +20,7 @@ from replay.scenario.content import Inspection, inspect_scenario
 from replay.scenario.disk import packages_below, read_tree
 from replay.scenario.finding import Finding, Rule
 from replay.scenario.guard import find_outside_scenarios, find_unpinned
-from replay.scenario.tree import Tree
+from replay.scenario.tree import Tree, by_directory
 from replay.script import Fault, Lane
 from replay.session import count_events
 
@@ -109,8 +109,9 @@ def _is_same(package: str, directory: str) -> bool:
 
 def _check(tree: Tree) -> tuple[list[_Checked], list[Finding]]:
     """Scenarios with their findings, and the findings that belong to none."""
+    files = by_directory(tree.files)
     inspections = {
-        name: inspect_scenario(name, tree.scenario_files(name), tree.place(name)) for name in tree.scenarios
+        name: inspect_scenario(name, files.get(name, {}), tree.place(name)) for name in tree.scenarios
     }
     outside = list(find_outside_scenarios(tree))
     outside += find_unpinned(tree, {name: inspection.logs for name, inspection in inspections.items()})

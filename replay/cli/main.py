@@ -20,6 +20,11 @@ COMMANDS: Final = {
     "inspect": ("replay.cli.inspect", "show a session as a readable conversation"),
     "diff": ("replay.cli.diff", "say what an agent did differently in two runs"),
     "stale": ("replay.cli.stale", "list how old recordings are, and what has changed since"),
+    "cache-explain": (
+        "replay.cli.cache_explain",
+        "say why tests of one run were no hits of another run's cache",
+    ),
+    "cache-report": ("replay.cli.cache_report", "say what the caches were worth in a run of Bazel"),
     "trace": ("replay.cli.trace", "judge, compare, show and sample recorded runs of an agent"),
 }
 """Subcommand -> (module with `add_arguments(parser)` and `run(arguments) -> exit code`, what it does)."""

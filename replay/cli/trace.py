@@ -14,6 +14,7 @@ COMMANDS: Final = {
         "replay.cli.trace_strategies",
         "measure what each strategy is worth on a suite, with the agent and its known changes",
     ),
+    "import": ("replay.cli.trace_import", "make traces of a suite out of other recordings"),
     "sample": ("replay.cli.trace_sample", "choose traces for a suite from any number of them"),
 }
 """Subcommand -> (module with `add_arguments(parser)` and `run(arguments) -> exit code`, what it does)."""

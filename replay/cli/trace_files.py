@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from replay.errors import FixtureError, Location, UsageError
+from replay.runner.bundle import open_outputs
 from replay.trace.blobs import DirectoryBlobs
 from replay.trace.codec import read_trace
 from replay.trace.model import AgentTrace
@@ -13,16 +14,17 @@ from replay.trace.report_json import read_report
 from replay.trace.snapshot import Snapshot, read_snapshot
 from replay.trace.suite import Suite, read_suite
 
-__all__ = ["SUITE", "load_report", "load_snapshots", "load_suite", "load_traces", "write_file"]
+__all__ = ["REPORT", "SUITE", "load_report", "load_snapshots", "load_suite", "load_traces", "write_file"]
 
 SUITE: Final = "suite.json"
+REPORT: Final = "report.json"
 _JSON: Final = ".json"
 
 
 def load_report(path: str) -> Report:
     """The report of a file, or that of a directory of test outputs."""
     if os.path.isdir(path):
-        path = os.path.join(path, "report.json")
+        return read_report(open_outputs(path).read(REPORT), os.path.join(path, REPORT))
     return read_report(_read(path, "a report"), path)
 
 

@@ -7,23 +7,22 @@ this machine, and what a strategy makes live is live.
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from typing import Final
 
+from replay.cli.trace_table import render
 from replay.errors import UsageError
 from replay.runner.console import write_console
 from replay.runner.process import become_subreaper
 from replay.runner.runfiles import Runfiles
 from replay.runner.trace_channel import ListeningLoop
 from replay.runner.trace_manifest import SOCKET, STDIO, TraceAgent, TraceManifest
-from replay.runner.trace_matrix import Row, measure_strategy
+from replay.runner.trace_matrix import measure_strategy
 from replay.runner.trace_process import PlayStage
-from replay.trace.changes import AgentChange, read_changes
+from replay.trace.changes import CHANGES, AgentChange, read_changes
 from replay.trace.strategies import STRATEGIES, Strategy, strategy
 
-__all__ = ["add_arguments", "render", "run"]
+__all__ = ["add_arguments", "run"]
 
-_CHANGES: Final = "changes.json"
 _DIRECTORIES: Final = ("traces", "snapshots", "workspace")
 
 
@@ -62,63 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
         one = one.with_changes(runs=arguments.runs) if one.runs > 1 else one
         rows.append(measure_strategy(stage, one, changes, arguments.repeats, _told))
     loop.close()
-    write_console(render(rows, changes))
+    write_console(render(rows, changes, arguments.repeats))
     return 0
 
 
-def render(rows: Sequence[Row], changes: Sequence[AgentChange]) -> str:
-    """The table, below it what each strategy missed and what it failed for nothing."""
-    head = ("strategy", "unchanged", "determinism", "detection", "maintenance", "seconds")
-    lines = [head]
-    for row in rows:
-        if row.refusal:
-            lines.append((row.strategy, "not measured", "", "", "", ""))
-            continue
-        lines.append(
-            (
-                row.strategy,
-                "passes" if row.passes else "FAILS",
-                f"{row.determinism:.2f}",
-                _fraction(row.caught),
-                _fraction(row.failed),
-                f"{row.seconds:.2f}",
-            )
-        )
-    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
-    text = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    text.append("")
-    for row in rows:
-        text.extend(_confusion(row))
-    if not changes:
-        text.append(f"no {_CHANGES}: nothing to detect, and nothing to let pass")
-    return "\n".join(text) + "\n"
-
-
-def _confusion(row: Row) -> list[str]:
-    if row.refusal:
-        return [f"{row.strategy}: {row.refusal}"]
-    missed = [name for name, caught in row.caught.items() if not caught]
-    failed = [name for name, is_failed in row.failed.items() if is_failed]
-    lines = [
-        f"{row.strategy}: regressions {len(row.caught) - len(missed)} caught, {len(missed)} missed; "
-        f"harmless {len(failed)} failed, {len(row.failed) - len(failed)} passed"
-    ]
-    if missed:
-        lines.append(f"  missed: {', '.join(missed)}")
-    if failed:
-        lines.append(f"  failed for nothing: {', '.join(failed)}")
-    return lines
-
-
-def _fraction(verdicts: Mapping[str, bool]) -> str:
-    return f"{sum(verdicts.values())}/{len(verdicts)}" if verdicts else "-"
-
-
 def _changes(suite: str) -> list[AgentChange]:
-    path = os.path.join(suite, _CHANGES)
+    path = os.path.join(suite, CHANGES)
     try:
         with open(path, "rb") as file:
             return read_changes(file.read(), path)

@@ -1,3 +1,3 @@
-"""result.proto and what protoc makes of it: what a test leaves behind. Imported only when a result is written."""
+"""result.proto: what a test leaves behind. result_wire.py writes it; result_pb2.py, which protoc makes, is for readers."""
 
 __all__: list[str] = []

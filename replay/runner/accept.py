@@ -92,7 +92,7 @@ def take(proposal: Proposal) -> None:
 
     Raises UsageError where something else was written since it was made.
     """
-    what = proposal.directory, proposal.files, proposal.stale, proposal.executable
+    what = proposal.directory, proposal.files, proposal.stale
     with claimed(proposal.directory):
         if planned_changes(*what) != proposal.changes:
             raise UsageError(

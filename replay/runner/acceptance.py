@@ -6,8 +6,7 @@ refused. Nothing here writes: `Proposal.changes` is what write_back would do.
 """
 
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from replay.errors import DivergenceError, FixtureError, Location, ReplayError, UsageError
@@ -15,20 +14,20 @@ from replay.runner.baseline import fixture_files
 from replay.runner.bundle import Bundle
 from replay.runner.gateway_log import with_recorded_calls
 from replay.runner.manifest import Manifest, ScenarioSpec
-from replay.runner.relaxation import kept_file, unchanged_files
+from replay.runner.relaxation import kept, kept_file
 from replay.runner.result import FAILED, PASSED, UNKNOWN
 from replay.runner.surfaces import (
     PINS_SURFACE,
     REQUESTS_SURFACE,
     WORKSPACE,
+    holds,
     is_log,
     log_surface,
     unwanted_files,
 )
-from replay.runner.workspace import expected_workspace, file_value
+from replay.runner.workspace import expected_workspace, workspace_files
 from replay.scenario.advice import record_command
 from replay.scenario.layout import (
-    EXPECTED_WORKSPACE,
     PINS,
     REQUESTS,
     is_fixture_file,
@@ -69,8 +68,6 @@ class Proposal(NamedTuple):
     files: Mapping[str, bytes]
     stale: Sequence[str]
     changes: Sequence[Change]
-    executable: Mapping[str, bool] = MappingProxyType({})
-    """For write_back as well."""
 
 
 def judge(spec: ScenarioSpec, manifest: Manifest, bundle: Bundle, directory: str) -> Proposal | None:
@@ -87,7 +84,7 @@ def judge(spec: ScenarioSpec, manifest: Manifest, bundle: Bundle, directory: str
     actual = actual_of(bundle, spec)
     stale_by = changed_since(spec, directory, digests)
     try:
-        proposal = _propose(spec, manifest, actual, bundle.executable(), failed_surfaces(result), directory)
+        proposal = _propose(spec, manifest, actual, failed_surfaces(result), directory)
     except ReplayError:
         if stale_by:
             raise older_than(spec, stale_by) from None
@@ -182,7 +179,6 @@ def _propose(
     spec: ScenarioSpec,
     manifest: Manifest,
     actual: Mapping[str, bytes],
-    executable: Container[str],
     failed: set[str],
     directory: str,
 ) -> Proposal:
@@ -194,12 +190,6 @@ def _propose(
     logs = {surface for surface in failed if is_log(surface, manifest.agent.logs_itself)}
     if logs:
         files |= _logs(spec, manifest, actual, logs, directory)
-    if WORKSPACE in failed:
-        stale = [
-            EXPECTED_WORKSPACE + name
-            for name in spec.workspace_expected
-            if EXPECTED_WORKSPACE + name not in files
-        ]
     for file, surface in unwanted_files(manifest, spec.pins).items():
         stale.append(file)
         if files.pop(file, None) is not None or file in spec.files:
@@ -209,34 +199,33 @@ def _propose(
             f"its run left nothing of the surface {surface}, so there is nothing to take",
             fix=rerun_command(spec),
         )
-    modes: dict[str, bool] = {}
-    if manifest.options.workspace_modes:
-        modes = {name: name in executable for name in files if name.startswith(EXPECTED_WORKSPACE)}
-    _keep_ignored(spec, manifest, files, modes, directory)
-    changes = planned_changes(directory, files, stale, modes)
-    return Proposal(spec, directory, files, stale, changes, modes)
+    files = _with_ignored_kept(spec, manifest, files, directory)
+    if WORKSPACE in failed:
+        stale += [name for name in _workspace_names(spec) if name not in files]
+    return Proposal(spec, directory, files, stale, planned_changes(directory, files, stale))
 
 
-def _keep_ignored(
-    spec: ScenarioSpec,
-    manifest: Manifest,
-    files: dict[str, bytes],
-    modes: Mapping[str, bool],
-    directory: str,
-) -> None:
-    """Leaves lines, and files of the workspace, as they are where nothing is new but what the suite ignores."""
-    after = []
+def _with_ignored_kept(
+    spec: ScenarioSpec, manifest: Manifest, files: Mapping[str, bytes], directory: str
+) -> dict[str, bytes]:
+    """`files` with lines, and files of the workspace, as they are where nothing is new but what the suite ignores."""
+    modes = bool(manifest.options.workspace_modes)
+    held = {name: data for name in _workspace_names(spec) if (data := _read(directory, name)) is not None}
+    before, after = expected_workspace(held, modes), expected_workspace(files, modes)
+    values = kept(manifest, WORKSPACE, before.values, after.values)
+    found = workspace_files(values, {**before.binaries, **after.binaries})
     for name, data in files.items():
-        if name.startswith(EXPECTED_WORKSPACE):
-            after.append(file_value(name.removeprefix(EXPECTED_WORKSPACE), data, modes.get(name, False)))
-        elif name not in PINS:
-            files[name] = kept_file(manifest, _surface_of(name, manifest), _read(directory, name), data)
-    if after:
-        places = {name: os.path.join(directory, EXPECTED_WORKSPACE, name) for name in spec.workspace_expected}
-        present = {name: place for name, place in places.items() if os.path.isfile(place)}
-        before = expected_workspace(present, bool(manifest.options.workspace_modes))
-        for name in unchanged_files(manifest, before, after):
-            del files[name]
+        surface = _surface_of(name, manifest)
+        if surface == PINS_SURFACE:
+            found[name] = data
+        elif surface != WORKSPACE:
+            found[name] = kept_file(manifest, surface, _read(directory, name), data)
+    return found
+
+
+def _workspace_names(spec: ScenarioSpec) -> list[str]:
+    """The files of the fixture that hold the workspace after the run."""
+    return [name for name, _ in fixture_files(spec) if holds(WORKSPACE, name, logs_itself=True)]
 
 
 def _logs(
@@ -254,7 +243,7 @@ def _logs(
             raise DivergenceError(
                 "the run has no such log, and its model calls are no outputs of the agent",
                 Location(name),
-                record_command(spec.name),
+                record_command(spec.name, manifest.commands),
             )
     derived = dict(zip(scenario.log_names, derive_lanes(scenario.logs), strict=True))
     files: dict[str, bytes] = {}
@@ -274,7 +263,7 @@ def _logs(
                 _refuse_other_chunks(committed.get(name, []), merged)
         except DivergenceError as error:
             raise DivergenceError(
-                error.what, Location(name), error.fix or record_command(spec.name)
+                error.what, Location(name), error.fix or record_command(spec.name, manifest.commands)
             ) from None
         files[name] = encode_log(merged[0], merged[1:])
     return files
@@ -329,7 +318,7 @@ def _surface_of(name: str, manifest: Manifest) -> str:
         return log_surface(number, manifest.agent.logs_itself)
     if name in PINS:
         return PINS_SURFACE
-    if name.startswith(EXPECTED_WORKSPACE):
+    if holds(WORKSPACE, name, manifest.agent.logs_itself):
         return WORKSPACE
     return REQUESTS_SURFACE if name == REQUESTS else "stdout"
 

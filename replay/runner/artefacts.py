@@ -1,7 +1,6 @@
 """What a run leaves in the undeclared outputs, for a person and for other tools.
 
     actual/            the outputs of a run that did not pass, in fixture layout: copy them over to accept
-    executable.txt     which of them are executable, a name a line: Bazel and a zip file may lose it or make it up
     frames.jsonl       every line of both directions, as it was on the wire, with milliseconds since the start
     agent.stderr.txt   what the agent wrote there, capped
     result.json        the verdict; the same message as result.pb (replay/proto/result.proto)
@@ -15,12 +14,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from replay.proto.result_wire import encode_result
 from replay.runner.result import Result
 
-__all__ = ["EXECUTABLE", "Frame", "encode_frames", "result_message", "write_artefacts", "write_result"]
+__all__ = ["Frame", "encode_frames", "result_message", "write_artefacts", "write_result"]
 
 
-EXECUTABLE = "executable.txt"
 _MOST_FRAMES = 20_000
 
 
@@ -37,12 +36,8 @@ def write_artefacts(
     frames: Sequence[Frame],
     stderr: bytes,
     actual: Mapping[str, bytes],
-    executable: Sequence[str] = (),
 ) -> list[str]:
-    """Leave the evidence of a run in `directory`; the names written, relative to it.
-
-    executable: those of `actual` that are, where that counts.
-    """
+    """Leave the evidence of a run in `directory`; the names written, relative to it."""
     names: list[str] = []
     if frames:
         _write(directory, "frames.jsonl", encode_frames(frames))
@@ -54,23 +49,18 @@ def write_artefacts(
         _write(directory, f"actual/{name}", data)
     if actual:
         names.append("actual/")
-    if executable:
-        _write(directory, EXECUTABLE, "".join(f"{name}\n" for name in executable).encode())
-        names.append(EXECUTABLE)
     return names
 
 
 def write_result(directory: str, result: Result) -> None:
     """Leave result.json and result.pb in `directory`."""
-    from replay.proto import result_pb2
-
     message = result_message(result)
     _write(
         directory,
         "result.json",
         orjson.dumps(message, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
     )
-    _write(directory, "result.pb", result_pb2.Result(**message).SerializeToString(deterministic=True))
+    _write(directory, "result.pb", encode_result(message))
 
 
 def encode_frames(frames: Sequence[Frame]) -> bytes:
@@ -104,7 +94,7 @@ def result_message(result: Result) -> dict[str, Any]:
         "exit_code": result.exit_code,
         "first_line": result.first_line,
         "place": str(error.where) if error is not None else "",
-        "fix": error.fix if error is not None else "",
+        "fix": result.fix,
         "cases": [
             {
                 "surface": case.surface,

@@ -11,17 +11,24 @@ layout of a fixture. Nothing here judges them.
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import orjson
 
 from replay.errors import Location, UsageError
-from replay.runner.artefacts import EXECUTABLE
 from replay.session import MAX_FILE_BYTES
 
-__all__ = ["Bundle", "actual_files", "find_bundles", "newest_bundle"]
+__all__ = [
+    "Bundle",
+    "Outputs",
+    "actual_files",
+    "find_bundles",
+    "newest_bundle",
+    "newest_bundles",
+    "open_outputs",
+]
 
 _OUTPUTS = "test.outputs"
 _ZIP = "outputs.zip"
@@ -48,25 +55,52 @@ class Bundle(NamedTuple):
         below = self.prefix + _ACTUAL
         return {
             name[len(below) :]: data
-            for name, data in _contents(self.container)
-            if name.startswith(below) and not name.endswith("/")
+            for name, data in _contents(self.container, below)
+            if not name.endswith("/")
         }
 
-    def executable(self) -> frozenset[str]:
-        """The outputs that are executable, by name; of a suite that compares that."""
-        name = self.prefix + EXECUTABLE
-        found = (data for other, data in _contents(self.container) if other == name)
-        return frozenset(next(found, b"").decode().split("\n")) - {""}
+
+class Outputs(NamedTuple):
+    """The files that one run of a test left in `directory`, or in an outputs.zip there."""
+
+    directory: str
+    container: str
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        if self.container == self.directory:
+            return os.path.isfile(os.path.join(self.directory, name))
+        with _opened(self.container) as archive:
+            return name in map(_name, archive.infolist())
+
+    def read(self, name: str) -> bytes:
+        """A file. Raises UsageError for one that is not there, too large, or cannot be read."""
+        if self.container != self.directory and not self.has(name):
+            raise UsageError(f"{self.container} holds no {name}")
+        return _member(self.container, name)
+
+
+def open_outputs(directory: str) -> Outputs:
+    """What a test left in a directory, which need not be there."""
+    zipped = os.path.join(directory, _ZIP)
+    return Outputs(directory, zipped if os.path.isfile(zipped) else directory)
 
 
 def newest_bundle(testlogs: str, package: str, target: str, scenario: str) -> Bundle | None:
     """The newest bundle of a scenario among those of its test target; None if there is none."""
-    found = [
-        bundle
-        for bundle in find_bundles(testlogs, package, target)
-        if bundle.result.get("scenario") == scenario
-    ]
-    return max(found, key=lambda bundle: bundle.written, default=None)
+    return newest_bundles(find_bundles(testlogs, package, target)).get(scenario)
+
+
+def newest_bundles(bundles: Iterable[Bundle]) -> dict[str, Bundle]:
+    """Scenario -> the newest of its `bundles`."""
+    newest: dict[str, Bundle] = {}
+    for bundle in bundles:
+        scenario = bundle.result.get("scenario")
+        if isinstance(scenario, str) and (
+            scenario not in newest or newest[scenario].written < bundle.written
+        ):
+            newest[scenario] = bundle
+    return newest
 
 
 def find_bundles(testlogs: str, package: str, target: str) -> Iterator[Bundle]:
@@ -74,9 +108,8 @@ def find_bundles(testlogs: str, package: str, target: str) -> Iterator[Bundle]:
     for directory in _outputs(os.path.join(testlogs, package, target)):
         zipped = os.path.join(directory, _ZIP)
         container = zipped if os.path.isfile(zipped) else directory
-        names = _result_names(container)
-        for name in names:
-            result = _decode(_member(container, name), f"{container}/{name}")
+        for name, data in _results(container):
+            result = _decode(data, f"{container}/{name}")
             prefix = name.removesuffix(_RESULT)
             place = f"{directory}/{prefix}".rstrip("/")
             written = os.stat(container if container == zipped else os.path.join(container, name)).st_mtime
@@ -85,9 +118,7 @@ def find_bundles(testlogs: str, package: str, target: str) -> Iterator[Bundle]:
 
 def actual_files(outputs: str) -> dict[str, bytes]:
     """The outputs of the run in a directory `test.outputs`, zipped or not; none where it holds none."""
-    zipped = os.path.join(outputs, _ZIP)
-    container = zipped if os.path.isfile(zipped) else outputs
-    return Bundle(outputs, container, "", 0.0, {}).actual()
+    return Bundle(outputs, open_outputs(outputs).container, "", 0.0, {}).actual()
 
 
 def _outputs(directory: str) -> Iterator[str]:
@@ -103,28 +134,34 @@ def _outputs(directory: str) -> Iterator[str]:
             yield from _outputs(entry.path)
 
 
-def _result_names(container: str) -> list[str]:
-    """Where a container holds a result.json: at its top, or one level below."""
+def _results(container: str) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of each result.json of a container, by name: at its top, or one level below."""
     if container.endswith(f"/{_ZIP}"):
         with _opened(container) as archive:
-            names = [_name(info) for info in archive.infolist()]
-    else:
-        inner = [entry.name for entry in os.scandir(container) if entry.is_dir()]
-        names = [name for name in (_RESULT, *(f"{one}/{_RESULT}" for one in inner))]
-        names = [name for name in names if os.path.isfile(os.path.join(container, name))]
-    return sorted(name for name in names if name == _RESULT or name.partition("/")[2] == _RESULT)
-
-
-def _contents(container: str) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of every file of a container."""
-    if container.endswith(f"/{_ZIP}"):
-        with _opened(container) as archive:
-            yield from ((_name(info), _inflate(archive, info, container)) for info in archive.infolist())
+            infos = {_name(info): info for info in archive.infolist()}
+            for name in sorted(infos):
+                if name == _RESULT or name.partition("/")[2] == _RESULT:
+                    yield name, _inflate(archive, infos[name], container)
         return
-    for path, _, files in os.walk(container):
+    inner = [entry.name for entry in os.scandir(container) if entry.is_dir()]
+    for name in sorted((_RESULT, *(f"{one}/{_RESULT}" for one in inner))):
+        if os.path.isfile(os.path.join(container, name)):
+            yield name, _read(os.path.join(container, name))
+
+
+def _contents(container: str, below: str) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every file of a container whose name begins with `below`."""
+    if container.endswith(f"/{_ZIP}"):
+        with _opened(container) as archive:
+            for info in archive.infolist():
+                if _name(info).startswith(below):
+                    yield _name(info), _inflate(archive, info, container)
+        return
+    for path, _, files in os.walk(os.path.join(container, os.path.dirname(below))):
         for file in sorted(files):
             full = os.path.join(path, file)
-            yield os.path.relpath(full, container), _read(full)
+            if os.path.relpath(full, container).startswith(below):
+                yield os.path.relpath(full, container), _read(full)
 
 
 def _member(container: str, name: str) -> bytes:

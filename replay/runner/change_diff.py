@@ -19,8 +19,7 @@ def summary(change: Change) -> str:
     """`wrote stdout.expected.jsonl (+2 -1)`: what became of a file, with the lines that came and went."""
     added, removed = counts(change)
     verb = "deleted" if change.after is None else "wrote"
-    mode = "" if change.executable is None else f", {_mode(change)}"
-    return f"{verb} {change.name} (+{added} -{removed}{mode})"
+    return f"{verb} {change.name} (+{added} -{removed})"
 
 
 def counts(change: Change) -> tuple[int, int]:
@@ -38,8 +37,6 @@ def counts(change: Change) -> tuple[int, int]:
 
 def render_change(change: Change, max_lines: int) -> list[str]:
     """The diff of one file, at most `max_lines` lines."""
-    if change.before == change.after:
-        return [f"(the same text, {_mode(change)})"]
     before, after = change.before or b"", change.after or b""
     if not (_is_text(before) and _is_text(after)):
         return [f"{change.name} is no text: {len(before)} bytes before, {len(after)} after"]
@@ -66,10 +63,6 @@ def _without_secrets(value: Any) -> Any:
     if isinstance(value, dict):
         return {_hidden(key): _without_secrets(item) for key, item in value.items()}
     return value
-
-
-def _mode(change: Change) -> str:
-    return "executable now" if change.executable else "no longer executable"
 
 
 def _hidden(text: str) -> str:

@@ -20,7 +20,7 @@ from replay.runner.outputs import (
     normalise_surfaces,
 )
 from replay.runner.redaction import Redact
-from replay.runner.relaxation import arranged, kept, unchanged_files, unmet_ignores
+from replay.runner.relaxation import arranged, kept, unmet_ignores
 from replay.runner.result import FAILED, PASSED, UNKNOWN, WRITTEN, Case
 from replay.runner.surfaces import (
     REQUESTS_SURFACE,
@@ -32,9 +32,9 @@ from replay.runner.surfaces import (
     log_surface,
     unwanted_files,
 )
-from replay.runner.workspace import executable_files
+from replay.runner.workspace import workspace_names
 from replay.scenario.advice import refresh_command
-from replay.scenario.layout import PINS, log_number
+from replay.scenario.layout import EXECUTABLE, PINS, log_number
 from replay.scenario.load import Scenario
 from replay.surface import ABSENT, Json, first_difference, render_difference, unified
 
@@ -154,7 +154,8 @@ def _compare_surface(ending: Ending, name: str, expected: list[Json] | None) -> 
         return Case(
             name,
             FAILED,
-            f"{name}: {file} {what}; to write it: {refresh_command(ending.scenario.name)}",
+            f"{name}: {file} {what}; to write it: "
+            f"{refresh_command(ending.scenario.name, ending.manifest.commands)}",
         )
     return _judged(name, *(arranged(ending.manifest, name, side) for side in (expected, actual)))
 
@@ -195,7 +196,7 @@ def _compare_pins(ending: Ending) -> Case:
             "pins",
             FAILED,
             f"pins: {SYSTEM_PROMPT} and {TOOL_SCHEMAS} are missing; to write them: "
-            f"{refresh_command(ending.scenario.name)}",
+            f"{refresh_command(ending.scenario.name, ending.manifest.commands)}",
         )
     if ending.outputs.pins is None:
         verdict = UNKNOWN if ending.stopped_by is not None else FAILED
@@ -247,8 +248,8 @@ def planned_files(ending: Ending) -> tuple[dict[str, bytes], list[str]]:
     """
     names = _written_names(ending)
     expected, committed = expected_surfaces(ending, names), _committed(ending)
-    files = ending.outputs.files()
-    stale = [name for name in executable_files(ending.workspace or ()) if name not in files]
+    files = _with_kept_workspace(ending).files()
+    stale = [name for name in workspace_names(ending.workspace or ()) if name not in files]
     logs_itself = ending.manifest.agent.logs_itself
     for name in names:
         normalised = expected[name]
@@ -260,17 +261,21 @@ def planned_files(ending: Ending) -> tuple[dict[str, bytes], list[str]]:
                     del files[file]
                 else:
                     files[file] = ending.scenario.recording[file]
-        elif name == WORKSPACE:
-            for file in unchanged_files(
-                ending.manifest, ending.workspace or (), ending.outputs.surfaces[name]
-            ):
-                files.pop(file, None)
-        else:
+        elif name != WORKSPACE:
             files[file_of(name, logs_itself)] = encode_lines(_written(ending, name, committed.get(name, ())))
     for file in unwanted_files(ending.manifest, ending.pins):
         files.pop(file, None)
         stale.append(file)
     return files, stale
+
+
+def _with_kept_workspace(ending: Ending) -> Outputs:
+    """The outputs with the committed file in the place of each that differs by nothing but what is ignored."""
+    outputs = ending.outputs
+    if WORKSPACE not in outputs.surfaces:
+        return outputs
+    files = kept(ending.manifest, WORKSPACE, ending.workspace or (), outputs.surfaces[WORKSPACE])
+    return outputs._replace(surfaces={**outputs.surfaces, WORKSPACE: list(files)})
 
 
 def _written(ending: Ending, name: str, committed: Sequence[Json]) -> Sequence[Json]:
@@ -290,18 +295,16 @@ def write_files(ending: Ending, files: Mapping[str, bytes], stale: Sequence[str]
 
     names = _written_names(ending)
     logs_itself = ending.manifest.agent.logs_itself
-    modes: Mapping[str, bool] = {}
-    if ending.manifest.options.workspace_modes:
-        modes = executable_files(ending.outputs.surfaces.get(WORKSPACE, ()))
-    changes = write_back(ending.update_directory, files, stale, modes)
+    changes = write_back(ending.update_directory, files, stale)
     cases = [
         _written_case(name, [change for change in changes if holds(name, change.name, logs_itself)])
         for name in names
     ]
     for change in changes:
         if not any(holds(name, change.name, logs_itself) for name in names):
-            # A pin, the requests that are wanted no more, or the log of a child that is no more.
+            # What is wanted no more, or the log of a child that is no more.
             surface = change.name.removesuffix(".jsonl").removesuffix(".expected")
+            surface = WORKSPACE if change.name == EXECUTABLE else surface
             surface = "pins" if change.name in PINS else surface
             cases.append(_written_case(surface, [change]))
     return [*cases, _consumption(ending)]

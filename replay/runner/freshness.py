@@ -4,6 +4,7 @@ Evidence of today is there without running anything: the newest outputs of a sce
 its own fixture), and what the outputs of the other fixtures of the same directory show. `replay stale` and `record --only-stale` go by both.
 """
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from datetime import date
 from typing import NamedTuple
 
 from replay.errors import ReplayError, UsageError
-from replay.runner.bundle import newest_bundle
+from replay.runner.bundle import Bundle, find_bundles, newest_bundles
 from replay.runner.command import Suites
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.pending import TESTLOGS
@@ -47,13 +48,19 @@ def survey(directory: str, names: Iterable[str], testlogs: str, package: str) ->
     testlogs: where tests left their outputs, "" for nowhere.
     """
     names = list(names)
-    read = [_read(os.path.join(directory, name), name, testlogs, package) for name in names]
+    runs = newest_bundles(_runs(testlogs, package))
+    read = [_read(os.path.join(directory, name), runs.get(name)) for name in names]
     evidence = [one for scenario in read for one in scenario.evidence]
+    # Asked once for each agent and header class, and not for each scenario.
+    of_agent = functools.cache(lambda agent: today_of(agent, evidence))
+    of_class = functools.cache(
+        lambda agent, kind: today_of(agent, (one for one in evidence if one.facts.header_class == kind))
+    )
     known = []
     for name, scenario, facts in zip(names, read, with_pins([one.facts for one in read]), strict=True):
-        now = today_of(facts.agent, evidence)
+        now = of_agent(facts.agent)
         # Another header class pins another prompt.
-        own = today_of(facts.agent, (one for one in evidence if one.facts.header_class == facts.header_class))
+        own = of_class(facts.agent, facts.header_class)
         asked = max(scenario.evidence, key=lambda one: one.when).facts.asked if scenario.evidence else ""
         now = now._replace(prompt=own.prompt, tools=own.tools, asked=asked)
         known.append(Known(name, facts, now, scenario.problem))
@@ -82,11 +89,11 @@ def select_stale(
     return [(manifest, spec) for manifest, spec in chosen if suites.directory_of(spec) in stale]
 
 
-def _read(place: str, name: str, testlogs: str, package: str) -> _Read:
+def _read(place: str, newest: Bundle | None) -> _Read:
     try:
         files = dict(_files(place))
         facts, shown = facts_of(files, place), facts_of(files, place, as_run=True)
-        return _Read(facts, [Evidence(shown, _day(facts)), *_of_tests(name, shown, testlogs, package)], None)
+        return _Read(facts, [Evidence(shown, _day(facts)), *_of_tests(newest, shown)], None)
     except ReplayError as problem:
         return _Read(Facts(), [], problem)
 
@@ -107,16 +114,18 @@ def _day(facts: Facts) -> float:
         return 0.0
 
 
-def _of_tests(name: str, fixture: Facts, testlogs: str, package: str) -> Iterator[Evidence]:
-    """What the newest run of the scenario's test showed, if there was one."""
-    found = []
+def _runs(testlogs: str, package: str) -> Iterator[Bundle]:
+    """What the tests of a package left."""
     for target in _targets(os.path.join(testlogs, package) if testlogs else ""):
         # A package has other tests too, whose outputs are no bundles.
         with suppress(UsageError):
-            found += [bundle for bundle in (newest_bundle(testlogs, package, target, name),) if bundle]
-    if not found:
+            yield from list(find_bundles(testlogs, package, target))
+
+
+def _of_tests(newest: Bundle | None, fixture: Facts) -> Iterator[Evidence]:
+    """What the newest run of the scenario's test showed, if there was one."""
+    if newest is None:
         return
-    newest = max(found, key=lambda bundle: bundle.written)
     # In days, as a recording's; a test is newer than a recording of its day.
     when = newest.written / _SECONDS_A_DAY + _EPOCH
     if newest.result.get("exit_code") == 0:

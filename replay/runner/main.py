@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from replay import acp
 from replay.acp import Tables, load_tables
@@ -122,6 +123,8 @@ def run_scenarios(
         yield result
         if len(chosen) > 1:
             gc.collect()
+            # The manifest of thousands and all modules, which the next collection need not look at.
+            gc.freeze()
         if fail_fast and result.exit_code:
             return
 
@@ -136,8 +139,12 @@ def read_tables(file: str = "") -> Tables:
     """The ACP schema: `file`, else the table that the build made beside replay/acp. Raises UsageError for none."""
     path = file or os.path.join(os.path.dirname(acp.__file__), "schema_tables.json")
     try:
-        with open(path, "rb") as table:
-            return load_tables(table.read())
+        if file:
+            with open(file, "rb") as table:
+                return load_tables(table.read())
+        # In a program the modules are in one file, and so is what lies beside them.
+        loader: Any = acp.__loader__
+        return load_tables(loader.get_data(path))
     except FileNotFoundError:
         raise UsageError(
             f"the ACP schema's table {path} is missing",

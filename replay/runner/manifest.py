@@ -115,6 +115,8 @@ class Manifest(NamedTuple):
     scenarios: tuple[ScenarioSpec, ...]
     surfaces: tuple[str, ...] = ()
     """What is compared besides the standing surfaces: "workspace", "requests"."""
+    commands: str = "//"
+    """The package of the commands on the suite, as messages write it."""
 
 
 def is_guard_manifest(data: bytes) -> bool:
@@ -154,6 +156,7 @@ def decode_manifest(data: bytes, file: str = "") -> Manifest:
         batched=reader.get(fields, "$", "batched", bool, False),
         scenarios=tuple(_scenario(reader, item, index) for index, item in enumerate(scenarios)),
         surfaces=_surfaces(reader, reader.get(fields, "$", "surfaces", list, []), agent),
+        commands=reader.get(fields, "$", "commands", str, "//"),
     )
 
 

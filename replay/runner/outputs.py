@@ -14,7 +14,7 @@ from replay.runner.manifest import Manifest
 from replay.runner.redaction import Redact
 from replay.runner.reference import keep_references
 from replay.runner.surfaces import REQUESTS_SURFACE, WORKSPACE, encode_lines, file_of, is_log, log_surface
-from replay.runner.workspace import executable_files, workspace_files
+from replay.runner.workspace import workspace_files
 from replay.scenario.load import Scenario
 from replay.script import derive_lanes
 from replay.session import SessionLog, pack, unpack
@@ -45,7 +45,7 @@ class Outputs(NamedTuple):
     logs_itself: bool = True
     """Whether the session logs are the agent's own."""
     binaries: Mapping[str, bytes] = {}
-    """SHA-256 in hex -> content of the files that the workspace names by their digest."""
+    """SHA-256 in hex -> content of the files that the workspace of either side names by their digest."""
 
     def files(self) -> dict[str, bytes]:
         """The outputs as the files of a fixture."""
@@ -61,11 +61,6 @@ class Outputs(NamedTuple):
 
             files.update(encode_pins(self.pins))
         return files
-
-    def executable(self) -> list[str]:
-        """Those of `files` that are executable, where the suite compares that."""
-        modes = executable_files(self.surfaces.get(WORKSPACE, ()))
-        return [name for name, is_executable in modes.items() if is_executable]
 
 
 def collect_outputs(

@@ -1,12 +1,13 @@
 """The scenarios whose failed tests wait for a decision: what `accept` takes at once and `review` asks about."""
 
+import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from replay.errors import ReplayError, UsageError
 from replay.runner.acceptance import Proposal, judge, rerun_command
-from replay.runner.bundle import newest_bundle
+from replay.runner.bundle import Bundle, find_bundles, newest_bundles
 from replay.runner.command import Suites
 from replay.runner.manifest import Manifest, ScenarioSpec
 from replay.runner.selection import select_by_name
@@ -50,9 +51,11 @@ def find_pending(suites: Suites, names: Sequence[str], testlogs: str) -> Iterato
     """
     chosen = select_by_name(suites.all, names, everything=not names)
     with_outputs = 0
+    # A batch leaves the outputs of thousands, which are read once and not for each of them.
+    newest = functools.cache(functools.partial(_newest, testlogs))
     for manifest, specs in chosen:
         for spec in specs:
-            found = judged(suites, manifest, spec, testlogs)
+            found = _judged(suites, manifest, spec, newest)
             with_outputs += found.has_outputs
             is_failure = (found.refusal or found.proposal) is not None
             if names or (found.has_outputs and is_failure):
@@ -66,10 +69,30 @@ def judged(
     suites: Suites, manifest: Manifest | TransportManifest, spec: ScenarioSpec, testlogs: str
 ) -> Pending:
     """One scenario with the newest outputs of its test, as they are now."""
+    return _judged(suites, manifest, spec, functools.partial(_newest, testlogs))
+
+
+def _newest(testlogs: str, label: str) -> dict[str, Bundle] | ReplayError:
+    """The newest bundle of each scenario of a test, by its name, or why its outputs cannot be read."""
+    package, _, target = label.removeprefix("//").partition(":")
+    try:
+        return newest_bundles(find_bundles(testlogs, package, target))
+    except ReplayError as problem:
+        return problem
+
+
+def _judged(
+    suites: Suites,
+    manifest: Manifest | TransportManifest,
+    spec: ScenarioSpec,
+    newest: Callable[[str], dict[str, Bundle] | ReplayError],
+) -> Pending:
     directory = suites.directory_of(spec)
     try:
-        package, _, target = spec.label.removeprefix("//").partition(":")
-        bundle = newest_bundle(testlogs, package, target, spec.name)
+        bundles = newest(spec.label)
+        if isinstance(bundles, ReplayError):
+            raise bundles
+        bundle = bundles.get(spec.name)
         if bundle is None:
             missing = UsageError("its test has left no outputs", fix=rerun_command(spec))
             return Pending(manifest, spec, False, None, missing)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from replay.acp import Driver, Tables
 from replay.errors import AgentError, FixtureError, Location, ReplayError, UsageError
 from replay.runner.artefacts import write_artefacts, write_result
-from replay.runner.baseline import fixture_digests
+from replay.runner.baseline import fixture_digests, fixture_files
 from replay.runner.client_host import SandboxHost
 from replay.runner.conversation import Conversation, Limits, Stopped
 from replay.runner.ending import Ending, Outputs, collect_outputs, stale_relaxations
@@ -32,9 +32,9 @@ from replay.runner.sandbox import Sandbox, expand, make_sandbox
 from replay.runner.seam import Seam, SeamOrder
 from replay.runner.seed import seed_workspace
 from replay.runner.session_tail import SessionTail, collect_logs
-from replay.runner.surfaces import WORKSPACE
+from replay.runner.surfaces import WORKSPACE, holds
 from replay.runner.terminal import Terminals
-from replay.runner.workspace import expected_workspace, workspace_values
+from replay.runner.workspace import Workspace, expected_workspace, workspace_values
 from replay.scenario.layout import OVERRIDE, SEED
 from replay.scenario.load import Scenario, ScenarioFiles, load_scenario
 from replay.session import SessionLog
@@ -257,14 +257,14 @@ class _Run:
             sandbox.cwd,
             self.redact,
         )
-        if workspace is not None:
-            self.outputs = self.outputs._replace(binaries=workspace.binaries)
+        if expected is not None and workspace is not None:
+            self.outputs = self.outputs._replace(binaries={**expected.binaries, **workspace.binaries})
         directory = self.around.update_directory
         ending = Ending(
             scenario,
             self.around.manifest,
             self.outputs,
-            expected,
+            None if expected is None else expected.values,
             seam.unconsumed(),
             bool(driver.sessions),
             self.error,
@@ -313,12 +313,15 @@ class _Run:
     def _modes(self) -> bool:
         return bool(self.around.manifest.options.workspace_modes)
 
-    def _expected_workspace(self) -> list[Any] | None:
-        files = self.spec.workspace_expected
-        if not files:
-            return [] if WORKSPACE in self.around.manifest.surfaces else None
-        located = {name: self.around.runfiles.locate(path) for name, path in files.items()}
-        return expected_workspace(located, self._modes)
+    def _expected_workspace(self) -> Workspace | None:
+        if not self.spec.workspace_expected and WORKSPACE not in self.around.manifest.surfaces:
+            return None
+        files = {}
+        for name, path in fixture_files(self.spec):
+            if holds(WORKSPACE, name, self.around.manifest.agent.logs_itself):
+                with open(self.around.runfiles.locate(path), "rb") as file:
+                    files[name] = file.read()
+        return expected_workspace(files, self._modes)
 
     # What is left of it.
 
@@ -359,18 +362,18 @@ class _Run:
             self.warnings,
             facts,
             self._timing(),
+            commands=self.around.manifest.commands,
         )
         if not outputs:
             return result
         judged = self.outputs if result.exit_code else None
         actual = judged.files() if judged is not None else {}
-        executable = judged.executable() if judged is not None else []
         frames = conversation.frames if conversation is not None else ()
         stderr = bytes(conversation.stderr) if conversation is not None else b""
         os.makedirs(outputs, exist_ok=True)
         result = result._replace(
             artefacts=[
-                *write_artefacts(outputs, frames, stderr, actual, executable),
+                *write_artefacts(outputs, frames, stderr, actual),
                 "result.json",
                 "result.pb",
             ],

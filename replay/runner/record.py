@@ -166,7 +166,7 @@ class _Work:
                 result = recording.run(outputs)
             cost = recording.cost
         except ReplayError as error:
-            result = Result(spec.name, spec.label, "record", error=error)
+            result = Result(spec.name, spec.label, "record", error=error, commands=manifest.commands)
         except Exception:
             import traceback
 

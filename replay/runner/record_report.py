@@ -107,8 +107,8 @@ def _lines(result: Result) -> Iterator[str]:
         yield from (f"  {line}" for line in result.fault.rstrip().splitlines())
         if result.fault:
             yield "  this is a fault of agent_replay: please report it with these lines"
-        if result.error is not None and result.error.fix:
-            first, *more = result.error.fix.splitlines()
+        if result.fix:
+            first, *more = result.fix.splitlines()
             yield f"  fix: {first}"
             yield from (f"       {line}" for line in more)
         yield "  nothing was written"

@@ -95,7 +95,7 @@ def _run(
             )
             return run_scenario(spec, REFRESH, around, outputs)
     except ReplayError as refusal:
-        return Result(spec.name, spec.label, REFRESH.name, error=refusal)
+        return Result(spec.name, spec.label, REFRESH.name, error=refusal, commands=manifest.commands)
 
 
 def _refresh_surfaces(

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from replay.errors import FixtureError
-from replay.runner.surfaces import WORKSPACE, encode_lines
-from replay.scenario.layout import EXPECTED_WORKSPACE
+from replay.runner.surfaces import encode_lines
 from replay.scenario.load import decode_lines
 
 if TYPE_CHECKING:
     from replay.runner.manifest import Manifest
     from replay.surface import Json
 
-__all__ = ["arranged", "kept", "kept_file", "unchanged_files", "unmet_ignores"]
+__all__ = ["arranged", "kept", "kept_file", "unmet_ignores"]
 
 
 def arranged(manifest: Manifest, name: str, values: list[Json]) -> list[Json]:
@@ -46,21 +45,6 @@ def kept_file(manifest: Manifest, surface: str, before: bytes | None, after: byt
         return encode_lines(kept(manifest, surface, decode_lines(before, ""), decode_lines(after, "")))
     except FixtureError:
         return after
-
-
-def unchanged_files(manifest: Manifest, committed: Sequence[Any], actual: Sequence[Any]) -> list[str]:
-    """The files of the workspace that a run would write with nothing new in them but what is ignored."""
-    listed = _ignored(manifest)
-    if not listed:
-        return []
-    from replay.surface.ignore import Ignored
-
-    ignored = Ignored(listed)
-    before, after = (
-        dict(zip((value["path"] for value in side), ignored.masked(WORKSPACE, side), strict=True))
-        for side in (committed, actual)
-    )
-    return [EXPECTED_WORKSPACE + path for path, value in after.items() if before.get(path) == value]
 
 
 def unmet_ignores(manifest: Manifest, *sides: Mapping[str, Sequence[Json]]) -> list[str]:

@@ -95,10 +95,10 @@ def _body(result: Result) -> Iterator[str]:
 def _where_to_look(result: Result, outputs: str) -> Iterator[str]:
     if outputs and result.artefacts:
         yield f"  artefacts: {outputs} ({', '.join(result.artefacts)})"
-    if result.error is not None and result.error.fix:
+    if result.fix:
         yield from (
             f"  {'fix:' if index == 0 else '    '} {line}"
-            for index, line in enumerate(result.error.fix.splitlines())
+            for index, line in enumerate(result.fix.splitlines())
         )
     yield f"  reproduce: {reproduce_command(result)}"
     failed = result.failed_cases

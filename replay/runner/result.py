@@ -85,6 +85,15 @@ class Result(NamedTuple):
         return 1 if any(case.verdict == FAILED for case in self.cases) else 0
 
     @property
+    def fix(self) -> str:
+        """What to do about the error, "" where there is nothing; a core that raised it knew no package of commands."""
+        if self.error is None or not self.error.fix:
+            return ""
+        from replay.scenario.advice import elsewhere  # a run that passes needs nothing of that room
+
+        return elsewhere(self.error.fix, self.commands)
+
+    @property
     def failed_cases(self) -> list[Case]:
         return [case for case in self.cases if case.verdict == FAILED]
 

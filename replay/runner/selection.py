@@ -1,6 +1,6 @@
 """Which scenarios a command means: by name, or by suite and name where two suites share one. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from replay.errors import UsageError, counted
@@ -28,7 +28,6 @@ def select_by_name[M: Suite](
     "//scenarios/acp/text-turn". everything: all scenarios, and no name is given. Raises UsageError for no name, for
     one that nothing has and for one that several scenarios have.
     """
-    candidates = [(manifest, spec) for manifest in manifests for spec in manifest.scenarios]
     if everything == bool(names):
         what = (
             "--all takes every scenario, so leave the names out"
@@ -36,19 +35,30 @@ def select_by_name[M: Suite](
             else "name a scenario, or say --all"
         )
         raise UsageError(what, fix=_listing(manifests))
-    chosen = [_find(candidates, name, manifests) for name in names]
+    candidates = _by_name(manifests) if names else {}
+    chosen = {id(_find(candidates, name, manifests)) for name in names}
     found: list[tuple[M, list[ScenarioSpec]]] = []
     for manifest in manifests:
-        specs = [spec for spec in manifest.scenarios if everything or any(spec is one for one in chosen)]
+        specs = [spec for spec in manifest.scenarios if everything or id(spec) in chosen]
         if specs:
             found.append((manifest, specs))
     return found
 
 
+def _by_name(manifests: Sequence[Suite]) -> dict[str, list[tuple[Suite, ScenarioSpec]]]:
+    """Every name that a person can give -> the scenarios that it may mean."""
+    found: dict[str, list[tuple[Suite, ScenarioSpec]]] = {}
+    for manifest in manifests:
+        for spec in manifest.scenarios:
+            for name in dict.fromkeys(_names(manifest, spec)):
+                found.setdefault(name, []).append((manifest, spec))
+    return found
+
+
 def _find(
-    candidates: Iterable[tuple[Suite, ScenarioSpec]], name: str, manifests: Sequence[Suite]
+    candidates: Mapping[str, list[tuple[Suite, ScenarioSpec]]], name: str, manifests: Sequence[Suite]
 ) -> ScenarioSpec:
-    matches = [(manifest, spec) for manifest, spec in candidates if name in _names(manifest, spec)]
+    matches = candidates.get(name)
     if not matches:
         raise UsageError(
             f'there is no scenario "{name}" in the suites of this command', fix=_listing(manifests)

@@ -4,7 +4,7 @@ stdout                      stdout.expected.jsonl
 session, session.1, …       session.jsonl, session.1.jsonl, … of an agent that logs itself
 requests, requests.1, …     the same files of an agent whose log the gateway writes
 requests                    requests.expected.jsonl of an agent that logs itself and asks the gateway
-workspace                   workspace.expected/
+workspace                   workspace.expected/, workspace.executable.txt
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from replay.scenario.layout import EXPECTED_WORKSPACE, PINS, REQUESTS, STDOUT, log_name
+from replay.scenario.layout import EXECUTABLE, EXPECTED_WORKSPACE, PINS, REQUESTS, STDOUT, log_name
 from replay.surface import Json
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ def file_of(surface: str, logs_itself: bool) -> str:
 
 def holds(surface: str, file: str, logs_itself: bool) -> bool:
     """Whether a fixture file holds a surface, or a part of it."""
-    name = file_of(surface, logs_itself)
-    return file == name or (name == EXPECTED_WORKSPACE and file.startswith(name))
+    if surface == WORKSPACE:
+        return file == EXECUTABLE or file.startswith(EXPECTED_WORKSPACE)
+    return file == file_of(surface, logs_itself)
 
 
 def unwanted_files(manifest: Manifest, pins: bool) -> dict[str, str]:

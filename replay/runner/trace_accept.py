@@ -20,6 +20,7 @@ from replay.runner.runfiles import Runfiles, runfiles_directory
 from replay.runner.trace_commands import Package, write_files
 from replay.runner.trace_manifest import TraceManifest, decode_trace_manifest
 from replay.runner.trace_part import read_part
+from replay.surface.secrets import credential_values
 from replay.trace.model import AgentTrace
 from replay.trace.renewal import renewed
 from replay.trace.replayer import Replayed, Run
@@ -41,12 +42,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--testlogs", default="", metavar="DIR", help="bazel-testlogs by default")
     options = parser.parse_args(arguments)
     return guarded(
-        lambda: _accept(options, read_environment(os.environ)),
+        lambda: _accept(options, os.environ),
         "the traces are as they were, or all are taken",
     )
 
 
-def _accept(options: argparse.Namespace, environment: Environment) -> int:
+def _accept(options: argparse.Namespace, variables: Mapping[str, str]) -> int:
+    environment = read_environment(variables)
     runfiles = Runfiles(
         runfiles_directory(environment.runfiles_dir, __file__),
         environment.runfiles_manifest,
@@ -66,11 +68,16 @@ def _accept(options: argparse.Namespace, environment: Environment) -> int:
     if not wanted:
         write_console(f"{manifest.label}: every trace passed, there is nothing to take\n")
         return 0
-    return _take(manifest, package, bundle, wanted, options.run)
+    return _take(manifest, package, bundle, wanted, options.run, credential_values(variables))
 
 
 def _take(
-    manifest: TraceManifest, package: Package, bundle: Bundle, wanted: Sequence[str], number: int
+    manifest: TraceManifest,
+    package: Package,
+    bundle: Bundle,
+    wanted: Sequence[str],
+    number: int,
+    secrets: Mapping[str, str],
 ) -> int:
     outputs, place = bundle.actual(), f"{bundle.place}/actual"
     traces: dict[str, AgentTrace] = {}
@@ -92,7 +99,7 @@ def _take(
                 ]
                 files |= own
             else:
-                traces[trace_id] = renewed(baselines[trace_id], run.actual)
+                traces[trace_id] = renewed(baselines[trace_id], run.actual, manifest.strategy)
         except ReplayError as refusal:
             write_console(f"{trace_id}: {refusal.explained()}\n")
             refused += 1
@@ -101,7 +108,7 @@ def _take(
         files |= own
         stale += unused
     taken = len(wanted) - refused
-    if taken and not write_files(package, files, stale, {}):
+    if taken and not write_files(package, files, stale, secrets):
         write_console("the source tree holds these outputs already\n")
     write_console(f"{counted(taken, 'trace')} accepted{f', {refused} not' if refused else ''}\n")
     return 2 if refused else 0

@@ -1,7 +1,8 @@
 """The guard of a trace suite: every file in traces/, snapshots/ and workspace/ belongs there, sound and canonical. Pure.
 
 It sees what no test sees: a trace under another name, a blob that nobody refers to or that is missing, what suite.json
-or sample.json says of traces that are not there, snapshots of a trace that is no more, a secret.
+or sample.json says of traces that are not there, a file of changes that nobody can measure by, snapshots of a trace that
+is no more, a secret.
 """
 
 import re
@@ -18,12 +19,14 @@ from replay.scenario.tree import Tree
 from replay.scenario.write_back import ASIDE
 from replay.surface.secrets import Scanner
 from replay.trace.blobs import digest_of
+from replay.trace.changes import CHANGES, read_changes
 from replay.trace.codec import blob_digests, read_trace, write_trace
 from replay.trace.limits import MAX_TRACE_BYTES
 from replay.trace.model import AgentTrace
 from replay.trace.sampler_explanation import EXPLANATION, explained_traces
 from replay.trace.snapshot import read_snapshot, write_snapshot
-from replay.trace.suite import check_suite, read_suite
+from replay.trace.suite import read_suite
+from replay.trace.suite_check import check_read_only, check_suite
 
 __all__ = ["GUARD_KIND", "TraceTree", "check_trace_tree", "trace_tree"]
 
@@ -97,6 +100,7 @@ def check_trace_tree(suite: TraceTree) -> list[FixtureError]:
     found.extend(_snapshots(tree, sound))
     found.extend(_suite(tree, sound))
     found.extend(_sample(tree))
+    found.extend(_changes(tree))
     found.extend(find_secrets(tree.files, tree.package, _BY_LOOK))
     found.sort(key=lambda item: (item.error.where.file, item.error.where.line))
     return [item.error for item in found]
@@ -106,7 +110,7 @@ def check_trace_tree(suite: TraceTree) -> list[FixtureError]:
 
 
 def _is_ours(path: str) -> bool:
-    return _CACHE not in path and (path in (_SUITE, EXPLANATION) or path.startswith(_TOPS))
+    return _CACHE not in path and (path in (_SUITE, EXPLANATION, CHANGES) or path.startswith(_TOPS))
 
 
 def _is_trace(path: str) -> bool:
@@ -259,7 +263,7 @@ def _suite(tree: Tree, traces: Mapping[str, AgentTrace]) -> Iterator[Finding]:
         # It is there, and its category is not known.
         said = {trace_id: override for trace_id, override in suite.traces.items() if trace_id not in broken}
         suite = suite._replace(traces=said, categories={})
-    for problem in check_suite(suite, known, place):
+    for problem in (*check_suite(suite, known, place), *check_read_only(suite, traces.values(), place)):
         yield Finding(Rule.UNDECLARED, FixtureError(problem.what, problem.where, problem.fix))
 
 
@@ -279,6 +283,18 @@ def _sample(tree: Tree) -> Iterator[Finding]:
             what = f'says why "{trace_id}" was chosen, and there is no such trace'
             fix = "restore the trace with git, or take the entry out"
             yield Finding(Rule.UNDECLARED, FixtureError(what, where, fix))
+
+
+def _changes(tree: Tree) -> Iterator[Finding]:
+    """What is wrong with the changes that strategies are measured by."""
+    data = tree.files.get(CHANGES)
+    if data is None:
+        return
+    try:
+        read_changes(data, tree.place(CHANGES))
+    except FixtureError as error:
+        fix = error.fix or "mend it, or restore it with git"
+        yield Finding(Rule.BROKEN, FixtureError(error.what, error.where, fix))
 
 
 def _first_line(data: bytes, written: bytes) -> int:

@@ -20,9 +20,12 @@ from replay.runner.result import Result
 from replay.runner.runfiles import Runfiles, runfiles_directory
 from replay.runner.trace_channel import ListeningLoop
 from replay.runner.trace_manifest import TraceManifest, decode_trace_manifest
-from replay.runner.trace_part import write_part
+from replay.runner.trace_part import without_times, write_part
 from replay.runner.trace_process import PlayStage
+from replay.runner.trace_queue import Wanted, always
 from replay.runner.trace_replay import load_traces, replay_traces
+from replay.trace.model import AgentTrace
+from replay.trace.replayer import Replayed
 
 __all__ = ["chosen_files", "main", "open_stage"]
 
@@ -31,12 +34,12 @@ _MARGIN_SECONDS = 10.0
 _LEAST_BUDGET = 0.6
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Run the manifest that the environment names. The process's exit code."""
     environment = read_environment(os.environ)
     begin(environment)
     try:
-        code = _run(environment, os.environ, arguments)
+        code = _run(environment, os.environ, sys.argv[1:])
     except ReplayError as error:
         code = _refuse(environment, Result("agent_replay", environment.target, "replay", error=error))
     except Exception:
@@ -75,25 +78,38 @@ def _run(environment: Environment, variables: Mapping[str, str], arguments: Sequ
     manifest = stage.manifest
     chosen = chosen_files(manifest, environment)[number::of]
     traces = load_traces(manifest, stage.runfiles, chosen)
-    replays = replay_traces(stage, traces)
-    stage.loop.close()
-    if part:
-        write_part(part, replays, with_times=False)
+    # A trace that runs once has no run to be spared, and its part is of any suite.
+    is_vote = manifest.strategy.runs > 1 and not manifest.all_runs
+    if part and not is_vote:
+        write_part(part, _played(stage, traces, always(manifest.strategy.runs)), with_times=False)
         return 0
-    from replay.runner.trace_verdict import ACTUAL, judge_replays, leave, render
-    from replay.trace.report_junit import render_junit
+    from replay.runner.trace_verdict import ACTUAL, leave, open_bench, render
 
+    bench = open_bench(manifest, stage.runfiles, traces)
+    if part:
+        untimed = bench.wanted(lambda run: run._replace(actual=without_times(run.actual)))
+        write_part(part, _played(stage, traces, untimed), with_times=False)
+        return 0
+    replays = _played(stage, traces, bench.wanted() if is_vote else always(manifest.strategy.runs))
     if environment.outputs:
         # Before anything is judged: whatever refuses that, the runs are kept, and may have cost money.
         write_part(os.path.join(environment.outputs, ACTUAL), replays)
-    report = judge_replays(manifest, stage.runfiles, replays)
+    report, tried = bench.judge(replays)
     if environment.outputs:
-        leave(environment.outputs, report, manifest, stage.runfiles)
+        leave(environment.outputs, report, tried, manifest, stage.runfiles)
     write_console(render(report, manifest, replays, bool(environment.outputs)))
     if environment.xml:
+        from replay.trace.report_junit import render_junit
+
         with open(environment.xml, "wb") as file:
             file.write(render_junit(report))
     return report.exit_code
+
+
+def _played(stage: PlayStage, traces: Mapping[str, AgentTrace], wanted: Wanted) -> list[Replayed]:
+    replays = replay_traces(stage, traces, wanted)
+    stage.loop.close()
+    return replays
 
 
 def chosen_files(manifest: TraceManifest, environment: Environment) -> list[str]:
@@ -151,4 +167,4 @@ def _refuse(environment: Environment, result: Result) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -60,6 +60,8 @@ class TraceManifest(NamedTuple):
     meaning: tuple[str, ...] = ()
     """Directories in which Python finds the text model, as rlocation paths."""
     jobs: int = 1
+    all_runs: bool = False
+    """Whether a trace is run as often as its strategy says, though its outcome is decided before."""
     run_seconds: float = 60.0
     exit_seconds: float = 5.0
 
@@ -103,6 +105,7 @@ def decode_trace_manifest(data: bytes, file: str = "") -> TraceManifest:
         parts=tuple(get("parts", list, [])),
         meaning=tuple(get("meaning", list, [])),
         jobs=get("jobs", int, 1),
+        all_runs=get("all_runs", bool, False),
         run_seconds=number("run_seconds", 60.0) or 60.0,
         exit_seconds=number("exit_seconds", 5.0) or 5.0,
     )

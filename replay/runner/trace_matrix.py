@@ -19,7 +19,7 @@ from replay.errors import ReplayError
 from replay.runner.trace_manifest import TraceManifest
 from replay.runner.trace_process import PlayStage
 from replay.runner.trace_replay import load_traces, replay_traces
-from replay.runner.trace_verdict import judge_replays
+from replay.runner.trace_verdict import open_bench
 from replay.trace.changes import HARMLESS, REGRESSION, AgentChange
 from replay.trace.model import ABSENT, AgentTrace
 from replay.trace.replayer import Replayed, Run
@@ -41,6 +41,10 @@ class Row(NamedTuple):
     seconds: float
     refusal: str = ""
     """Why it could not be measured."""
+    fix: str = ""
+    """What to do about that."""
+    failing: Sequence[Report] = ()
+    """The reports on the unchanged agent that failed."""
 
     @property
     def detection(self) -> float | None:
@@ -68,22 +72,24 @@ def measure_strategy(
         began = time.monotonic()
         plain = [_once(stage, manifest, traces) for _ in range(repeats)]
         seconds = (time.monotonic() - began) / repeats
-        passes = all(report.exit_code == 0 for report, _ in plain)
+        failing = [report for report, _ in plain if report.exit_code]
         # A verdict that is always the same detects nothing.
-        for change in changes if passes else ():
+        for change in () if failing else changes:
             said(f"{chosen.name}: {change.name}")
             report, _ = _once(stage, _changed(manifest, change), traces)
             verdicts[change.kind][change.name] = report.exit_code != 0
     except ReplayError as error:
-        return Row(chosen.name, False, 0.0, {}, {}, 0.0, str(error))
-    return Row(chosen.name, passes, _agreement(plain), verdicts[REGRESSION], verdicts[HARMLESS], seconds)
+        return Row(chosen.name, False, 0.0, {}, {}, 0.0, str(error), error.fix)
+    caught, failed = verdicts[REGRESSION], verdicts[HARMLESS]
+    return Row(chosen.name, not failing, _agreement(plain), caught, failed, seconds, failing=failing)
 
 
 def _once(
     stage: PlayStage, manifest: TraceManifest, traces: Mapping[str, AgentTrace]
 ) -> tuple[Report, list[Replayed]]:
-    replays = replay_traces(stage._replace(manifest=manifest), traces)
-    return judge_replays(manifest, stage.runfiles, replays), replays
+    bench = open_bench(manifest, stage.runfiles, traces)
+    replays = replay_traces(stage._replace(manifest=manifest), traces, bench.wanted())
+    return bench.judge(replays)[0], replays
 
 
 def _changed(manifest: TraceManifest, change: AgentChange) -> TraceManifest:

@@ -4,6 +4,7 @@
     <trace_id>.json            the trace of its run, as the agent made it
     <trace_id>.<run>.json      the same of each of several runs
 
+A line says of how many runs a trace was to have; it has fewer where no other could change what they come to together.
 A part holds no verdict: a verdict is over all parts.
 """
 
@@ -21,9 +22,9 @@ from replay.trace.replayer import Replayed, Run
 from replay.trace.server import happening
 from replay.trace.strategies import Strategy
 
-__all__ = ["actual_name", "read_part", "reader_of", "write_part"]
+__all__ = ["REPLAYS", "actual_name", "read_part", "reader_of", "without_times", "write_part"]
 
-_FILE = "replays.jsonl"
+REPLAYS = "replays.jsonl"
 _AGAIN = "run the test again"
 _ERRORS: Mapping[str, type[ReplayError]] = {
     kind.__name__: kind for kind in (AgentError, DivergenceError, FixtureError, UsageError)
@@ -31,7 +32,7 @@ _ERRORS: Mapping[str, type[ReplayError]] = {
 
 
 def actual_name(trace_id: str, number: int, runs: int) -> str:
-    """The file of a run's trace: "t1.json", of several runs "t1.2.json"."""
+    """The file of a run's trace: "t1.json", of several runs that were asked for "t1.2.json"."""
     return f"{trace_id}.{number}.json" if runs > 1 else f"{trace_id}.json"
 
 
@@ -39,43 +40,47 @@ def write_part(directory: str, replays: Sequence[Replayed], *, with_times: bool 
     """Leave replays in `directory`, made if it is not there. with_times: else the same runs leave the same bytes."""
     for replayed in replays:
         for number, run in enumerate(replayed.runs, 1):
-            name = actual_name(replayed.baseline.trace_id, number, len(replayed.runs))
-            actual = run.actual if with_times else _without_times(run.actual)
+            name = actual_name(replayed.baseline.trace_id, number, replayed.strategy.runs)
+            actual = run.actual if with_times else without_times(run.actual)
             _write(os.path.join(directory, name), write_trace(actual))
     rows = (
         orjson.dumps(
-            {"trace_id": replayed.baseline.trace_id, "runs": [_run_fields(run) for run in replayed.runs]},
+            {
+                "trace_id": replayed.baseline.trace_id,
+                "of": replayed.strategy.runs,
+                "runs": [_run_fields(run) for run in replayed.runs],
+            },
             option=orjson.OPT_APPEND_NEWLINE,
         )
         for replayed in replays
     )
-    _write(os.path.join(directory, _FILE), b"".join(rows))
+    _write(os.path.join(directory, REPLAYS), b"".join(rows))
 
 
 def read_part(
     read: Callable[[str], bytes], place: str, baselines: Mapping[str, AgentTrace], strategy: Strategy
 ) -> Iterator[Replayed]:
-    """The replays of these baselines that a part left; `read` gives its files.
+    """The replays of these baselines that a part left; `read` gives its files. How many runs were asked for, the part says.
 
     Raises FixtureError with file and line for what no part holds.
     """
-    lines = read(_FILE).split(b"\n")
+    lines = read(REPLAYS).split(b"\n")
     for at, line in enumerate(lines, 1):
         if at == len(lines) and not line:
             break
-        where = Location(f"{place}/{_FILE}", at)
+        where = Location(f"{place}/{REPLAYS}", at)
         if at == len(lines):
             raise FixtureError("ends in the middle of a line", where, _AGAIN)
-        trace_id, rows = _entry(line, where)
+        trace_id, asked, rows = _entry(line, where)
         baseline = baselines.get(trace_id)
         if baseline is None:
             continue
         made = []
         for number, fields in enumerate(rows, 1):
-            name = actual_name(trace_id, number, len(rows))
+            name = actual_name(trace_id, number, asked)
             actual = read_trace(read(name), f"{place}/{name}")
             made.append(_run(fields, actual, where._replace(path=f"$.runs[{number - 1}]")))
-        yield Replayed(happening(baseline, strategy), strategy, tuple(made))
+        yield Replayed(happening(baseline, strategy), strategy.with_changes(runs=asked), tuple(made))
 
 
 def reader_of(directory: str) -> Callable[[str], bytes]:
@@ -92,7 +97,7 @@ def reader_of(directory: str) -> Callable[[str], bytes]:
     return read
 
 
-def _without_times(trace: AgentTrace) -> AgentTrace:
+def without_times(trace: AgentTrace) -> AgentTrace:
     """The order of the steps in the place of their times."""
     steps = (
         step._replace(timestamp=at, model_duration_ms=None, tool_duration_ms=None)
@@ -117,12 +122,12 @@ def _run_fields(run: Run) -> dict[str, Any]:
     }
 
 
-def _entry(line: bytes, where: Location) -> tuple[str, list[Any]]:
-    """The id of a trace and the rows of its runs."""
+def _entry(line: bytes, where: Location) -> tuple[str, int, list[Any]]:
+    """The id of a trace, how many runs it was to have, and the rows of those that were made."""
     try:
         match orjson.loads(line):
-            case {"trace_id": str(trace_id), "runs": list(rows)}:
-                return trace_id, rows
+            case {"trace_id": str(trace_id), "of": int(asked), "runs": list(rows)} if len(rows) <= asked:
+                return trace_id, asked, rows
     except orjson.JSONDecodeError as error:
         raise FixtureError(f"is not JSON: {error}", where, _AGAIN) from None
     raise FixtureError("is no trace with its runs", where, _AGAIN)

@@ -2,17 +2,19 @@
 
     start -> hello -> run, calls, final -> (the next run | the channel closes) -> exit -> what it left behind is ended
 
-A process takes a second run if it said so and no workspace has to be laid out for it. What goes wrong with a process
-belongs to the run that it was in, or to the last that it ended; the next run gets a process of its own.
+Which run is next, the queue says (trace_queue.py). A process takes a second one if it said so and no workspace has to be
+laid out for it. What goes wrong with a process belongs to the run that it was in, or to the last that it ended; the next
+run gets a process of its own.
 """
 
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from replay.errors import AgentError, ReplayError
 from replay.runner.trace_process import AgentProcess, PlayStage
+from replay.runner.trace_queue import Job, RunQueue, Wanted
 from replay.trace.model import AgentTrace, StepError
 from replay.trace.protocol import Ask, Done, Hello, Outcome, decode_message
 from replay.trace.replayer import LEFT_TRACE, Replayer, Reply, Run
@@ -20,32 +22,25 @@ from replay.trace.replayer import LEFT_TRACE, Replayer, Reply, Run
 if TYPE_CHECKING:
     from replay.runner.trace_gateway import ModelGateway, OpenCalls
 
-__all__ = ["Job", "play_traces"]
+__all__ = ["play_traces"]
 
 _HELLO_SECONDS = 30.0
 _TURN_SECONDS = 0.25
 _SETTLE_SECONDS = 5.0
 
 
-class Job(NamedTuple):
-    """One run to be played. number counts from 1 among the runs of its trace."""
-
-    baseline: AgentTrace
-    number: int
-
-
-def play_traces(stage: PlayStage, jobs: Sequence[Job]) -> list[Run]:
-    """Every job's run, in their order; where the first process does not say hello, no other is started.
+def play_traces(stage: PlayStage, traces: Sequence[AgentTrace], wanted: Wanted) -> list[tuple[Run, ...]]:
+    """The runs of each trace, as many as are wanted; where the first process does not say hello, no other is started.
 
     Raises UsageError for an agent that cannot be started as the manifest says.
     """
-    queue = _Queue(jobs)
+    queue = RunQueue(traces, wanted)
     seats: list[_Seat] = []
     try:
         while True:
             # In place: each seat knows its neighbours by this list.
             seats[:] = [seat for seat in seats if not seat.has_ended]
-            while queue.is_any and len(seats) < max(1, stage.manifest.jobs):
+            while len(seats) < max(1, stage.manifest.jobs) and queue.is_any:
                 _start(stage, queue, seats)
             if not seats:
                 return queue.results()
@@ -61,13 +56,13 @@ def play_traces(stage: PlayStage, jobs: Sequence[Job]) -> list[Run]:
             seat.close(0.0)
 
 
-def _start(stage: PlayStage, queue: _Queue, seats: list[_Seat]) -> None:
+def _start(stage: PlayStage, queue: RunQueue, seats: list[_Seat]) -> None:
     """Start a process for the next job; a job whose process cannot be started fails."""
-    at, job = queue.take()
+    job = queue.take()
     try:
-        seats.append(_Seat(stage, queue, seats, at, job))
+        seats.append(_Seat(stage, queue, seats, job))
     except AgentError as error:
-        queue.fail(at, error, ())
+        queue.fail(job, error, ())
         if not queue.has_said_hello:
             queue.give_up("the agent did not start")
 
@@ -80,56 +75,14 @@ def _reason_to_stop(stage: PlayStage) -> str:
     return ""
 
 
-class _Queue:
-    """The jobs, and the runs of those that are over."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs = list(jobs)
-        self._next = 0
-        self._runs: dict[int, Run] = {}
-        self.has_said_hello = False
-
-    @property
-    def is_any(self) -> bool:
-        return self._next < len(self._jobs)
-
-    def take(self) -> tuple[int, Job]:
-        self._next += 1
-        return self._next - 1, self._jobs[self._next - 1]
-
-    def put(self, at: int, run: Run) -> None:
-        self._runs[at] = run
-
-    def fail(self, at: int, error: ReplayError, evidence: tuple[str, ...]) -> None:
-        """The process of a run failed it, before or after its end; what was wrong first is told."""
-        run = self._runs.get(at)
-        if run is None:
-            baseline = self._jobs[at].baseline
-            run = Run(baseline._replace(steps=(), final_answer=None, success=None, extra={}))
-        if run.error is None:
-            run = run._replace(error=error, evidence=evidence)
-        self._runs[at] = run
-
-    def give_up(self, reason: str) -> None:
-        """What was not begun fails, and says why."""
-        while self.is_any:
-            at, _ = self.take()
-            self.fail(
-                at, AgentError(f"was not run: {reason}", fix="a larger size or timeout, or more jobs"), ()
-            )
-
-    def results(self) -> list[Run]:
-        return [self._runs[at] for at in range(len(self._jobs))]
-
-
 class _Seat:
     """One process and the runs that it plays. due: when `look` has something to do at the latest."""
 
-    def __init__(self, stage: PlayStage, queue: _Queue, seats: Sequence[_Seat], at: int, job: Job) -> None:
+    def __init__(self, stage: PlayStage, queue: RunQueue, seats: Sequence[_Seat], job: Job) -> None:
         self._stage = stage
         self._queue = queue
         self._neighbours = seats
-        self._at, self._job = at, job
+        self._job = job
         self._hello: Hello | None = None
         self._replayer: Replayer | None = None
         """The run that is under way."""
@@ -211,7 +164,7 @@ class _Seat:
             self._gateway.stop()
         if left and not self._may_fail:
             self._queue.fail(
-                self._at,
+                self._job,
                 AgentError(f"the agent left processes behind: {', '.join(left)}"),
                 self._process.evidence(),
             )
@@ -264,11 +217,11 @@ class _Seat:
         if error is None and self._gateway is not None:
             error = self._gateway.problem()
         evidence = self._process.evidence() if error is not None else ()
-        self._queue.put(self._at, replayer.end(self._now_ms(), error, evidence))
+        self._queue.put(self._job, replayer.end(self._now_ms(), error, evidence))
         self._may_fail = error is not None or replayer.has_left
         goes_on = self._hello.many and not self._stage.manifest.workspace and not self._may_fail
         if goes_on and self._queue.is_any:
-            self._at, self._job = self._queue.take()
+            self._job = self._queue.take()
             self._begin_run()
             return
         self._leave()
@@ -280,7 +233,7 @@ class _Seat:
         elif not self._is_leaving:
             if not self._queue.has_said_hello:
                 error.fix = error.fix or "start the agent by hand; its first line must be a hello"
-            self._queue.fail(self._at, error, self._process.evidence())
+            self._queue.fail(self._job, error, self._process.evidence())
             self._may_fail = True
             self._leave()
         if not self._queue.has_said_hello:
@@ -299,7 +252,7 @@ class _Seat:
             self._fail(AgentError(f"the agent {self._process.how} before it {what}"))
         elif status and not self._may_fail:
             self._queue.fail(
-                self._at,
+                self._job,
                 AgentError(f"the agent {self._process.how} after its final"),
                 self._process.evidence(),
             )
@@ -310,7 +263,7 @@ class _Seat:
         if self._is_leaving:
             if not self._may_fail:
                 what = f"the agent did not exit {seconds.exit_seconds:g} s after its last run"
-                self._queue.fail(self._at, AgentError(what), self._process.evidence())
+                self._queue.fail(self._job, AgentError(what), self._process.evidence())
             self._may_fail = True
             self.close(0.0)
         elif self._replayer is None:

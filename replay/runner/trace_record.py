@@ -19,8 +19,9 @@ from replay.runner.console import write_console
 from replay.runner.environment import read_environment
 from replay.runner.trace_commands import Package, write_files
 from replay.runner.trace_main import open_stage
-from replay.runner.trace_play import Job, play_traces
+from replay.runner.trace_play import play_traces
 from replay.runner.trace_process import PlayStage
+from replay.runner.trace_queue import always
 from replay.scenario.trace_layout import is_trace_file
 from replay.surface.secrets import credential_values
 from replay.trace.model import AgentTrace
@@ -47,12 +48,12 @@ def _record(options: argparse.Namespace, variables: Mapping[str, str]) -> int:
     stage = stage._replace(ends=None, manifest=stage.manifest._replace(strategy=strategy("full")))
     package = Package.of(stage.manifest, environment)
     wanted = _wanted(options, stage, package)
-    runs = play_traces(stage, [Job(trace, 1) for trace in wanted.values()])
+    played = play_traces(stage, list(wanted.values()), always(1))
     if stage.loop.stopped:
         raise KeyboardInterrupt
     stage.loop.close()
     made: dict[str, AgentTrace] = {}
-    for trace_id, run in zip(wanted, runs, strict=True):
+    for trace_id, (run,) in zip(wanted, played, strict=True):
         if run.error is not None:
             lines = [run.error.explained(), *run.evidence]
             write_console(f"{trace_id}: not recorded: " + "\n    ".join(lines) + "\n")
@@ -79,11 +80,18 @@ def _wanted(options: argparse.Namespace, stage: PlayStage, package: Package) -> 
             raise UsageError("--id is a new trace", fix="give it a --task, and name no other")
         if not is_trace_file(f"traces/{options.id}.json"):
             raise UsageError(f'"{options.id}" names no file', fix="write letters, digits and _ . + -")
+        if package.read(f"traces/{options.id}.json") is not None:
+            fix = f"record it again: {options.id} --task TEXT; or give the new one another --id"
+            raise UsageError(f'there is a trace "{options.id}" already', fix=fix)
         metadata = {"category": options.category} if options.category else {}
         return {options.id: AgentTrace(options.id, options.task, metadata=metadata)}
     names = known if options.all else options.traces
     if not names:
         raise UsageError("nothing to record", fix=f"name traces, or --all: {', '.join(known[:8])}")
+    if options.category:
+        raise UsageError("--category is of a new trace", fix="write it into the trace's metadata")
+    if options.task and len(names) > 1:
+        raise UsageError("--task is of one trace", fix=f"name one of: {', '.join(names[:8])}")
     found = {}
     for name in names:
         trace = package.trace(name)
@@ -92,8 +100,7 @@ def _wanted(options: argparse.Namespace, stage: PlayStage, package: Package) -> 
                 f'there is no trace "{name}"',
                 fix=f"one of: {', '.join(known)}; a new one has --id and --task",
             )
-        task = options.task if options.task and len(names) == 1 else trace.task
-        found[name] = trace._replace(task=task)
+        found[name] = trace._replace(task=options.task or trace.task)
     return found
 
 

@@ -7,8 +7,9 @@ from replay.errors import FixtureError, Location
 from replay.runner.runfiles import Runfiles
 from replay.runner.trace_manifest import TraceManifest
 from replay.runner.trace_part import read_part, reader_of
-from replay.runner.trace_play import Job, play_traces
+from replay.runner.trace_play import play_traces
 from replay.runner.trace_process import PlayStage
+from replay.runner.trace_queue import Wanted
 from replay.trace.blobs import BlobStore, digest_of
 from replay.trace.codec import read_trace
 from replay.trace.model import AgentTrace
@@ -64,7 +65,7 @@ def load_traces(manifest: TraceManifest, runfiles: Runfiles, chosen: Sequence[st
     return found
 
 
-def replay_traces(stage: PlayStage, traces: Mapping[str, AgentTrace]) -> list[Replayed]:
+def replay_traces(stage: PlayStage, traces: Mapping[str, AgentTrace], wanted: Wanted) -> list[Replayed]:
     """All traces replayed, or read from the parts that the manifest names. Raises ReplayError for what cannot be."""
     manifest = stage.manifest
     if manifest.parts:
@@ -77,12 +78,8 @@ def replay_traces(stage: PlayStage, traces: Mapping[str, AgentTrace]) -> list[Re
         if missing:
             raise FixtureError(f"no part holds a replay of {', '.join(missing)}")
         return [found[name] for name in traces]
-    count = manifest.strategy.runs
-    jobs = [Job(trace, number) for trace in traces.values() for number in range(1, count + 1)]
-    runs = play_traces(stage, jobs)
+    played = play_traces(stage, list(traces.values()), wanted)
     return [
-        Replayed(
-            happening(trace, manifest.strategy), manifest.strategy, tuple(runs[at * count : (at + 1) * count])
-        )
-        for at, trace in enumerate(traces.values())
+        Replayed(happening(trace, manifest.strategy), manifest.strategy, runs)
+        for trace, runs in zip(traces.values(), played, strict=True)
     ]

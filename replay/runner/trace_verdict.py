@@ -1,5 +1,10 @@
 """The verdict over the replays of a test: what the rooms of the trace say, and what a Bazel test must leave of it.
 
+    bench = open_bench(manifest, runfiles, traces)       before anything is run: what cannot be judged costs nobody a run
+    replays = replay_traces(stage, traces, bench.wanted())
+    report, tried = bench.judge(replays)
+
+trials.jsonl     what each run came to (replay/trace/trials.py)
 report.json      the report (replay/trace/report_json.py): for people's tools, for `previous`, for the HTML page
 result.json/.pb  the same as every test of ours leaves it; its cases are the traces
 actual/          what the agent did (trace_part.py), ready to be accepted
@@ -7,57 +12,113 @@ actual/          what the agent did (trace_part.py), ready to be accepted
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from typing import NamedTuple
 
 import orjson
 
 from replay.errors import FixtureError, Location, UsageError
+from replay.proto.result_wire import encode_result
 from replay.runner.artefacts import result_message
 from replay.runner.result import FAILED, PASSED, Case, Result
 from replay.runner.runfiles import Runfiles
 from replay.runner.trace_manifest import TraceManifest
-from replay.trace.replayer import Replayed
+from replay.runner.trace_queue import Wanted
+from replay.trace.comparators import Closeness
+from replay.trace.model import AgentTrace
+from replay.trace.outcome import NO_SNAPSHOTS
+from replay.trace.replayer import Replayed, Run
 from replay.trace.report import Report
 from replay.trace.report_console import headline, render_console
+from replay.trace.server import happening
 from replay.trace.snapshot import Snapshot, read_snapshot
+from replay.trace.strategies import Strategy
 from replay.trace.suite import Suite, read_suite
-from replay.trace.verdict import judge, needs_closeness
+from replay.trace.trials import TRIALS, TraceTrials, write_trials
+from replay.trace.verdict import judge_trials, needs_closeness, versions_of
+from replay.trace.vote import Ballot, try_runs
 
-__all__ = ["ACTUAL", "judge_replays", "leave", "read_snapshots", "render"]
+__all__ = ["ACTUAL", "Bench", "leave", "open_bench", "read_snapshots", "render"]
 
 ACTUAL = "actual"
 _EVIDENCE_TRACES = 3
 _OUTPUTS_IN_BAZEL = "test.outputs"
 
 
-def judge_replays(manifest: TraceManifest, runfiles: Runfiles, replays: Sequence[Replayed]) -> Report:
-    """The report. Raises FixtureError for a suite, a snapshot or a report that cannot be read."""
-    suite = _of_chosen(read_suite_of(manifest, runfiles), manifest, replays)
+class Bench(NamedTuple):
+    """What the traces of a test are judged by."""
+
+    label: str
+    strategy: Strategy
+    suite: Suite
+    snapshots: Mapping[str, Mapping[str, Snapshot]] = {}
+    previous: Report | None = None
+    closeness: Closeness | None = None
+
+    def wanted(self, view: Callable[[Run], Run] = lambda run: run) -> Wanted:
+        """How many runs a trace has to have, given its first ones. view: a run as it will be judged, if not as it is."""
+        ballots: dict[str, Ballot] = {}
+
+        def ask(trace: AgentTrace, runs: Sequence[Run]) -> int:
+            if trace.trace_id not in ballots:
+                ballots[trace.trace_id] = Ballot(
+                    self.suite,
+                    happening(trace, self.strategy),
+                    self.strategy,
+                    self.closeness,
+                    self.snapshots.get(trace.trace_id, NO_SNAPSHOTS),
+                    view,
+                )
+            return ballots[trace.trace_id].wanted(runs)
+
+        return ask
+
+    def judge(self, replays: Sequence[Replayed]) -> tuple[Report, list[TraceTrials]]:
+        """The report, and what each run came to. Raises UsageError where parts hold too few runs."""
+        tried = [
+            try_runs(self.suite, one, self.closeness, self.snapshots.get(one.baseline.trace_id, NO_SNAPSHOTS))
+            for one in replays
+        ]
+        report = judge_trials(
+            self.suite,
+            tried,
+            self.previous,
+            name=self.label,
+            closeness=self.closeness,
+            versions=versions_of(replays),
+        )
+        return report, tried
+
+
+def open_bench(manifest: TraceManifest, runfiles: Runfiles, traces: Mapping[str, AgentTrace]) -> Bench:
+    """For these traces of the test. Raises FixtureError for a suite, a snapshot or a report that cannot be read, UsageError
+    where a text model is needed and not there.
+    """
+    suite = _of_chosen(read_suite_of(manifest, runfiles), manifest, traces)
     closeness = None
-    if needs_closeness(suite, replays):
+    if needs_closeness(suite, [Replayed(trace, manifest.strategy, ()) for trace in traces.values()]):
         from replay.trace.similarity import load_model  # weights of a text model
 
         # A wheel that the test's target names, and the program does not: most tests have no use for it.
         sys.path += [path for path in map(runfiles.locate, manifest.meaning) if path not in sys.path]
         closeness = load_model().similarity
-    return judge(
+    return Bench(
+        manifest.label,
+        manifest.strategy,
         suite,
-        replays,
+        read_snapshots(manifest, runfiles),
         _previous(manifest, runfiles),
-        name=manifest.label,
-        closeness=closeness,
-        snapshots=read_snapshots(manifest, runfiles),
+        closeness,
     )
 
 
-def _of_chosen(suite: Suite, manifest: TraceManifest, replays: Sequence[Replayed]) -> Suite:
+def _of_chosen(suite: Suite, manifest: TraceManifest, traces: Mapping[str, AgentTrace]) -> Suite:
     """The suite without what it says of traces that a filter left out, and of categories that are left out as a whole."""
-    chosen = {replayed.baseline.trace_id for replayed in replays}
-    left_out = {os.path.basename(name).removesuffix(".json") for name in manifest.trace_files} - chosen
+    left_out = {os.path.basename(name).removesuffix(".json") for name in manifest.trace_files} - traces.keys()
     if not left_out:
         return suite
-    categories = {replayed.baseline.category for replayed in replays}
+    categories = {trace.category for trace in traces.values()}
     return suite._replace(
         traces={name: said for name, said in suite.traces.items() if name not in left_out},
         categories={name: said for name, said in suite.categories.items() if name in categories},
@@ -92,7 +153,9 @@ def render(report: Report, manifest: TraceManifest, replays: Sequence[Replayed],
     lines = list(_evidence(report, replays))
     if report.exit_code:
         if has_outputs:
-            lines.append(f"artefacts: {_outputs_of(manifest)} (report.json, result.json, {ACTUAL}/)")
+            lines.append(
+                f"artefacts: {_outputs_of(manifest)} (report.json, {TRIALS}, result.json, {ACTUAL}/)"
+            )
         lines.append(f"reproduce: bazel test {label} --test_output=streamed")
         failed = [trace.trace_id for trace in report.traces if not trace.passed and trace.runs]
         if failed and manifest.label and report.exit_code == 1:
@@ -102,9 +165,10 @@ def render(report: Report, manifest: TraceManifest, replays: Sequence[Replayed],
     return render_console(report, label) + "".join(f"  {line}\n" for line in lines)
 
 
-def leave(outputs: str, report: Report, manifest: TraceManifest, runfiles: Runfiles) -> None:
+def leave(
+    outputs: str, report: Report, tried: Sequence[TraceTrials], manifest: TraceManifest, runfiles: Runfiles
+) -> None:
     """Leave what was judged in the undeclared outputs of a test, beside what the agent did."""
-    from replay.proto import result_pb2
     from replay.trace.report_json import render_json
 
     result = result_of(report, manifest)
@@ -115,9 +179,10 @@ def leave(outputs: str, report: Report, manifest: TraceManifest, runfiles: Runfi
     message["exit_code"] = report.exit_code
     message["first_line"] = f"{manifest.label}: {headline(report)}" if report.exit_code else ""
     for name, data in (
+        (TRIALS, write_trials(tried)),
         ("report.json", render_json(report)),
         ("result.json", orjson.dumps(message, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)),
-        ("result.pb", result_pb2.Result(**message).SerializeToString(deterministic=True)),
+        ("result.pb", encode_result(message)),
     ):
         with open(os.path.join(outputs, name), "wb") as file:
             file.write(data)
@@ -134,7 +199,7 @@ def result_of(report: Report, manifest: TraceManifest) -> Result:
             )
     name = manifest.label.rpartition(":")[2] or "agent_replay"
     return Result(
-        name, manifest.label, manifest.strategy.name, cases, artefacts=["report.json", f"{ACTUAL}/"]
+        name, manifest.label, manifest.strategy.name, cases, artefacts=["report.json", TRIALS, f"{ACTUAL}/"]
     )
 
 

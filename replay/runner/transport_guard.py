@@ -27,7 +27,7 @@ from replay.scenario.transport_layout import (
     variant_of,
     variants_of,
 )
-from replay.scenario.tree import Tree
+from replay.scenario.tree import Tree, by_directory
 from replay.scenario.write_back import ASIDE
 from replay.session.diagnosis import check_repeated_keys
 from replay.surface.secrets import Scanner
@@ -64,11 +64,6 @@ class TransportTree(NamedTuple):
         found = {path.partition("/")[0] for path in self.tree.paths if provider_of(path.partition("/")[2])}
         tops = {path.partition("/")[0] for path in self.tree.paths if "/" in path}
         return sorted(found | (self.inexpressible.keys() & tops))
-
-    def files(self, scenario: str) -> list[str]:
-        """Every path of a scenario, relative to it, directories with a slash at the end."""
-        prefix = f"{scenario}/"
-        return [path[len(prefix) :] for path in self.tree.paths if path.startswith(prefix) and path != prefix]
 
 
 def transport_tree(data: bytes, read: Callable[[str], bytes]) -> TransportTree:
@@ -109,9 +104,13 @@ def check_transports(suite: TransportTree) -> list[FixtureError]:
             f"{suite.tree.suite or suite.tree.package}: there is no transcript to check",
             fix=f"record one into <scenario>/<provider>{TRANSCRIPT}, or take the suite away",
         )
-    found = [*find_hidden(suite.tree), *_strays(suite), *_declared(suite)]
-    for scenario in suite.scenarios:
-        found.extend(_in_scenario(suite, scenario))
+    paths = by_directory(dict.fromkeys(suite.tree.paths))
+    names = {scenario: [path for path in paths[scenario] if path] for scenario in suite.scenarios}
+    files = by_directory(suite.tree.files)
+    found = [*find_hidden(suite.tree), *_strays(suite), *_declared(suite, names)]
+    for scenario in names:
+        found.extend(_in_scenario(suite, scenario, names[scenario]))
+        found.extend(_contents(suite, scenario, files.get(scenario, {})))
     found.sort(key=lambda item: (item.error.where.file, item.error.where.line))
     return [item.error for item in found]
 
@@ -139,15 +138,18 @@ def _strays(suite: TransportTree) -> Iterator[Finding]:
             )
 
 
-def _declared(suite: TransportTree) -> Iterator[Finding]:
-    """Whether each scenario has what the suite promises, and nothing that the suite says cannot be."""
-    tree, known = suite.tree, frozenset(suite.scenarios)
+def _declared(suite: TransportTree, names: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Whether each scenario has what the suite promises, and nothing that the suite says cannot be.
+
+    names: scenario to every path of it, relative to it, directories with a slash at the end.
+    """
+    tree, known = suite.tree, names.keys()
     for scenario in sorted(suite.inexpressible.keys() - known):
         what = f'the suite declares "{scenario}" in inexpressible, which is none of its scenarios'
         fix = f"take it out of inexpressible of {tree.suite}"
         yield finding(Rule.UNDECLARED, what, tree.place(f"{scenario}/"), fix=fix)
-    for scenario in suite.scenarios:
-        present = {provider_of(file) for file in suite.files(scenario)} - {""}
+    for scenario in names:
+        present = {provider_of(file) for file in names[scenario]} - {""}
         reasons = suite.inexpressible.get(scenario, {})
         for provider in suite.providers:
             name = f"{scenario}/{provider}{TRANSCRIPT}"
@@ -167,9 +169,8 @@ def _declared(suite: TransportTree) -> Iterator[Finding]:
             yield finding(Rule.UNDECLARED, what, tree.place(f"{scenario}/"), fix=fix)
 
 
-def _in_scenario(suite: TransportTree, scenario: str) -> Iterator[Finding]:
+def _in_scenario(suite: TransportTree, scenario: str, names: Sequence[str]) -> Iterator[Finding]:
     tree = suite.tree
-    names = suite.files(scenario)
     variants = variants_of(names)
     reported: set[str] = set()
     for name in names:
@@ -189,7 +190,6 @@ def _in_scenario(suite: TransportTree, scenario: str) -> Iterator[Finding]:
             if name not in names:
                 fix = refresh_command(f"{scenario}/{variant}", suite.commands)
                 yield finding(Rule.MISSING, "is missing", tree.place(f"{scenario}/{name}"), fix=fix)
-    yield from _contents(suite, scenario)
 
 
 def _has_a_place(name: str) -> bool:
@@ -234,8 +234,7 @@ def _nearest(name: str) -> str:
 # -- what files hold ----------------------------------------------------------------------------------------------
 
 
-def _contents(suite: TransportTree, scenario: str) -> Iterator[Finding]:
-    files = suite.tree.scenario_files(scenario)
+def _contents(suite: TransportTree, scenario: str, files: Mapping[str, bytes]) -> Iterator[Finding]:
     place = suite.tree.place(scenario)
     yield from check_sizes(files, place)
     for name, data in files.items():

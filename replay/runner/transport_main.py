@@ -34,12 +34,12 @@ _ORDER = "--order"
 _OUTPUTS_IN_BAZEL = "test.outputs"
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Run the manifest that the environment names. The process's exit code."""
     environment = read_environment(os.environ)
     begin(environment)
     try:
-        code = _run(environment, _order(arguments))
+        code = _run(environment, _order(sys.argv[1:]))
     except ReplayError as error:
         code = _refuse(environment, Result("agent_replay", environment.target, "replay", error=error))
     except Exception:
@@ -118,4 +118,4 @@ def _refuse(environment: Environment, result: Result) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

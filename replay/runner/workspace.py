@@ -1,9 +1,10 @@
 """The workspace surface: what lies in the agent's cwd after the run, where a suite or a `workspace.expected/` asks for it.
 
 One value a file, sorted by path: {"path", "text"}, or {"path", "binary": {"bytes", "sha256"}} for what is no UTF-8. A
-link, or a name that is no UTF-8, has no place in a fixture and so is an error. With the option `workspace_modes` a file that its owner may execute has "executable": true as well,
-and nothing more of a mode: the rest of it, times and empty directories are no part of the surface, since neither git
-nor Bazel's runfiles keep them. To Bazel the bit is no content: a change of it alone makes no test run again.
+link, or a name that is no UTF-8, has no place in a fixture and so is an error. With the option `workspace_modes` a file
+that its owner may execute has "executable": true as well, and nothing more of a mode: the rest of it, times and empty
+directories are no part of the surface. The fixture says it in `workspace.executable.txt`, a path a line, sorted by bytes:
+a mode is no content to Bazel, to a remote executor or to a zip file.
 """
 
 import os
@@ -11,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from replay.errors import AgentError
-from replay.scenario.layout import EXPECTED_WORKSPACE
+from replay.scenario.layout import EXECUTABLE, EXPECTED_WORKSPACE
 
 __all__ = [
     "Workspace",
-    "executable_files",
     "expected_workspace",
-    "file_value",
     "workspace_files",
+    "workspace_names",
     "workspace_values",
 ]
 
@@ -26,7 +26,7 @@ _MAX_BYTES = 64 << 20
 
 
 class Workspace(NamedTuple):
-    """What the agent left. `binaries`: SHA-256 in hex -> content of what `values` hold by their digest only."""
+    """One side. `binaries`: SHA-256 in hex -> content of what `values` hold by their digest only."""
 
     values: list[Any]
     binaries: Mapping[str, bytes]
@@ -49,33 +49,43 @@ def workspace_values(cwd: str, modes: bool) -> Workspace:
         total += os.path.getsize(path)
         if total > _MAX_BYTES:
             raise AgentError(f"the agent left more than {_MAX_BYTES} bytes in its cwd, too much to compare")
-        values.append(_read(relative, path, modes, binaries))
+        with open(path, "rb") as file:
+            is_executable = modes and bool(os.fstat(file.fileno()).st_mode & 0o100)
+            values.append(_value(relative, file.read(), is_executable, binaries))
     return Workspace(values, binaries)
 
 
-def expected_workspace(files: Mapping[str, str], modes: bool) -> list[Any]:
-    """The committed side: name below workspace.expected/ -> absolute path."""
-    return [_read(name, files[name], modes) for name in sorted(files)]
+def expected_workspace(files: Mapping[str, bytes], modes: bool) -> Workspace:
+    """The surface that files of a fixture hold: name there -> content. modes: whether executable ones are told."""
+    executable = set(files.get(EXECUTABLE, b"").decode("utf-8", "replace").split("\n")) if modes else ()
+    names = sorted(name for name in files if name.startswith(EXPECTED_WORKSPACE))
+    paths = {name.removeprefix(EXPECTED_WORKSPACE): files[name] for name in names}
+    binaries: dict[str, bytes] = {}
+    values = [_value(path, data, path in executable, binaries) for path, data in paths.items()]
+    return Workspace(values, binaries)
 
 
 def workspace_files(values: Iterable[Any], binaries: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The surface as files of the fixture."""
+    """The surface as files of the fixture: the way back from `expected_workspace`."""
     files = {}
+    executable = set()
     for value in values:
         name = EXPECTED_WORKSPACE + value["path"]
         binary = value.get("binary")
         files[name] = value["text"].encode() if binary is None else binaries[binary["sha256"]]
+        if "executable" in value:
+            executable.add(value["path"].encode() + b"\n")
+    if executable:
+        files[EXECUTABLE] = b"".join(sorted(executable))
     return files
 
 
-def executable_files(values: Iterable[Any]) -> dict[str, bool]:
-    """Which files of the fixture that hold these values shall be executable, the others among them."""
-    return {EXPECTED_WORKSPACE + value["path"]: "executable" in value for value in values}
+def workspace_names(values: Iterable[Any]) -> list[str]:
+    """The files of a fixture that may hold these values."""
+    return [EXECUTABLE, *(EXPECTED_WORKSPACE + value["path"] for value in values)]
 
 
-def file_value(
-    name: str, data: bytes, is_executable: bool, binaries: dict[str, bytes] | None = None
-) -> dict[str, Any]:
+def _value(name: str, data: bytes, is_executable: bool, binaries: dict[str, bytes]) -> dict[str, Any]:
     """The value of one file; a binary's content goes into `binaries`."""
     value: dict[str, Any] = {"path": name}
     try:
@@ -85,15 +95,8 @@ def file_value(
 
         digest = sha256(data).hexdigest()
         value["binary"] = {"bytes": len(data), "sha256": digest}
-        if binaries is not None:
-            binaries[digest] = data
+        binaries[digest] = data
     return value | ({"executable": True} if is_executable else {})
-
-
-def _read(name: str, path: str, modes: bool, binaries: dict[str, bytes] | None = None) -> dict[str, Any]:
-    with open(path, "rb") as file:
-        is_executable = modes and bool(os.fstat(file.fileno()).st_mode & 0o100)
-        return file_value(name, file.read(), is_executable, binaries)
 
 
 def _walk(directory: str) -> Iterator[str]:

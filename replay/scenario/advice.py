@@ -1,6 +1,6 @@
 """What a person can do about a fixture, in words that messages share."""
 
-__all__ = ["accept_command", "make_recording", "record_command", "refresh_command"]
+__all__ = ["accept_command", "elsewhere", "make_recording", "record_command", "refresh_command"]
 
 _BY_HAND = 'README of agent_replay, "Making a fixture"'
 
@@ -27,6 +27,11 @@ def refresh_command(scenario: str, commands: str = "//") -> str:
     commands: the package in which the commands stand.
     """
     return f"bazel run {commands}:refresh -- {_quoted(scenario)}"
+
+
+def elsewhere(advice: str, commands: str) -> str:
+    """What a core advises, which knows no package, with the commands in the package `commands`."""
+    return advice.replace("bazel run //:", f"bazel run {commands}:")
 
 
 def _quoted(scenario: str) -> str:

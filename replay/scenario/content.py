@@ -4,7 +4,7 @@ Each file is checked as text first (byte order mark, conflict markers, line ends
 what its name says, so that one mistake is one finding.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import orjson
@@ -76,6 +76,8 @@ def inspect_scenario(name: str, files: Mapping[str, bytes], place: str) -> Inspe
             findings.extend(check(sound[file], f"{place}/{file}", name))
     if all(file in sound for file in layout.PINS):
         findings.extend(_check_pins(sound, place))
+    if layout.EXECUTABLE in sound:
+        findings.extend(_check_executable(sound[layout.EXECUTABLE], f"{place}/{layout.EXECUTABLE}", files))
     logs, lanes = _check_recording(name, files, sound, place, findings)
     findings.extend(find_secrets(files, place, _BY_LOOK))
     return Inspection(findings, logs, lanes, layout.OVERRIDE in files)
@@ -177,6 +179,26 @@ def _check_pins(sound: Mapping[str, bytes], place: str) -> list[Finding]:
         decode_pins({file: sound[file] for file in layout.PINS}, place)
     except FixtureError as error:
         return [Finding(Rule.BROKEN, at_line(error, sound[schemas]))]
+    return []
+
+
+def _check_executable(data: bytes, file: str, present: Container[str]) -> list[Finding]:
+    """The first line that does not name a file of `present` (as the scenario's directory has it), in order."""
+    lines = data.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
+    before = b""
+    for number, line in enumerate(lines, start=1):
+        name = line.decode("utf-8", "backslashreplace")
+        if layout.EXPECTED_WORKSPACE + name not in present:
+            what = f'names "{name}", which is no file of {layout.EXPECTED_WORKSPACE}'
+            fix = f"delete the line, or write a path below {layout.EXPECTED_WORKSPACE}"
+            return [finding(Rule.BROKEN, what if line else "is an empty line", file, number, fix=fix)]
+        if line <= before:
+            what = f'names "{name}" after "{before.decode()}": each name stands once, sorted by its bytes'
+            return [finding(Rule.NOT_CANONICAL, what, file, number, fix="sort it with LC_ALL=C sort -u")]
+        before = line
+    if not data.endswith(b"\n"):
+        what = "the last line does not end with LF"
+        return [finding(Rule.NOT_CANONICAL, what, file, len(lines), fix="end it with LF")]
     return []
 
 

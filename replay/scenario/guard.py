@@ -4,15 +4,15 @@ Pure: a listing and bytes in, findings out. It sees what no single test sees: fi
 that a nested package hides, declarations that nothing answers, one text pinned twice.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from replay.errors import FixtureError, UsageError
 from replay.scenario import layout
-from replay.scenario.advice import make_recording, refresh_command
+from replay.scenario.advice import elsewhere, make_recording, refresh_command
 from replay.scenario.content import MAX_FILE_BYTES, MAX_SCENARIO_BYTES, MAX_SUITE_BYTES, inspect_scenario
 from replay.scenario.finding import Finding, Rule, finding
-from replay.scenario.tree import Tree
+from replay.scenario.tree import Tree, by_directory
 from replay.scenario.write_back import ASIDE
 from replay.session import Row, SessionLog
 from replay.surface.pins import header_class
@@ -32,15 +32,19 @@ def check_tree(tree: Tree) -> list[FixtureError]:
             f"{tree.suite or tree.package}: there is no scenario to check",
             fix=f"make a directory with an {layout.INPUT}, or take the suite away",
         )
-    return [found.error for found in find_in_tree(tree)]
+    errors = [found.error for found in find_in_tree(tree)]
+    for error in errors:
+        error.fix = elsewhere(error.fix, tree.commands)
+    return errors
 
 
 def find_in_tree(tree: Tree) -> list[Finding]:
     """Findings of the whole tree, sorted by file and line."""
     found = [*find_outside_scenarios(tree)]
     logs: dict[str, Sequence[SessionLog]] = {}
+    contents = by_directory(tree.files)
     for name in tree.scenarios:
-        files = tree.scenario_files(name)
+        files = contents.get(name)
         if files:
             inspection = inspect_scenario(name, files, tree.place(name))
             found.extend(inspection.findings)
@@ -53,18 +57,21 @@ def find_outside_scenarios(tree: Tree) -> Iterator[Finding]:
     """Findings that need more than one scenario's files: what is there, missing, hidden or declared."""
     yield from find_hidden(tree)
     yield from _strays(tree)
+    present = by_directory(dict.fromkeys(tree.paths))
     for name in tree.scenarios:
-        yield from _missing(tree, name)
+        yield from _missing(tree, name, present.get(name, {}).keys() - {""})
     yield from _declared(tree, tree.overrides, (layout.OVERRIDE,), "overrides")
     yield from _declared(tree, tree.pins, layout.PINS, "pins")
+    yield from _uncompared_modes(tree)
     yield from _duplicate_pins(tree)
     yield from _check_size(tree)
 
 
 def _check_size(tree: Tree) -> Iterator[Finding]:
     """Whether the suite is too big though no file and no scenario is."""
+    contents = by_directory(tree.files)
     sizes = (
-        sum(len(data) for data in tree.scenario_files(name).values() if len(data) <= MAX_FILE_BYTES)
+        sum(len(data) for data in contents.get(name, {}).values() if len(data) <= MAX_FILE_BYTES)
         for name in tree.scenarios
     )
     total = sum(size for size in sizes if size <= MAX_SCENARIO_BYTES)
@@ -192,9 +199,9 @@ def _stray_in_scenario(tree: Tree, scenario: str, rest: str, named: set[str]) ->
         )
 
 
-def _missing(tree: Tree, name: str) -> Iterator[Finding]:
-    present = {path[len(name) + 1 :] for path in tree.paths if path.startswith(f"{name}/")}
-    if not present - {""}:
+def _missing(tree: Tree, name: str, present: Set[str]) -> Iterator[Finding]:
+    """What a scenario has to hold and does not. present: the paths below it, relative to it."""
+    if not present:
         if name not in tree.subpackages:
             what = "the suite lists this scenario, and there is no such directory"
             yield finding(
@@ -249,6 +256,18 @@ def _declared(
                 yield finding(Rule.UNDECLARED, what, tree.place(f"{name}/{file}"), fix=fix)
 
 
+def _uncompared_modes(tree: Tree) -> Iterator[Finding]:
+    present = frozenset(tree.paths)
+    for name in sorted(frozenset(tree.scenarios).difference(tree.workspace_modes)):
+        if f"{name}/{layout.EXECUTABLE}" in present:
+            yield finding(
+                Rule.UNDECLARED,
+                "is compared by nothing: the scenario's options have no workspace_modes",
+                tree.place(f"{name}/{layout.EXECUTABLE}"),
+                fix="write replay_options(workspace_modes = …) with the reason, or delete the file",
+            )
+
+
 def _duplicate_pins(tree: Tree) -> Iterator[Finding]:
     for file in layout.PINS:
         first: dict[bytes, str] = {}
@@ -277,7 +296,8 @@ def find_unpinned(tree: Tree, logs: Mapping[str, Sequence[SessionLog]]) -> Itera
     headers = {
         name: header for name in tree.scenarios if (header := _pinnable(logs.get(name, ()))) is not None
     }
-    pinned = {header_class([row.fields]) for name, row in headers.items() if name in tree.pins}
+    pins = frozenset(tree.pins)
+    pinned = {header_class([row.fields]) for name, row in headers.items() if name in pins}
     for name, row in headers.items():
         known = header_class([row.fields])
         if known not in pinned:

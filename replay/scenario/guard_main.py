@@ -3,6 +3,7 @@
 import sys
 
 from replay.runner.guard_program import Guarded, Read, run_guard
+from replay.scenario.advice import elsewhere
 from replay.scenario.guard import check_tree
 from replay.scenario.tree import tree_of_manifest
 
@@ -18,7 +19,10 @@ def main() -> int:
 
 def _check(manifest: bytes, read: Read) -> Guarded:
     tree = tree_of_manifest(manifest, read)
-    return Guarded(tree.suite, len(tree.scenarios), "scenario", check_tree(tree))
+    errors = check_tree(tree)
+    for error in errors:
+        error.fix = error.fix or elsewhere(_FIX, tree.commands)
+    return Guarded(tree.suite, len(tree.scenarios), "scenario", errors)
 
 
 if __name__ == "__main__":

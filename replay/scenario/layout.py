@@ -7,12 +7,14 @@ requests.expected.jsonl         what an agent that logs itself asks the model, w
 replay.override.json            a script that stands in for the logs' own, where the suite declares it
 system-prompt.expected.md, tool-schemas.expected.json   in the scenario of a header class that pins them
 workspace/, workspace.seed.json, workspace.expected/    the agent's cwd before and after the run
+workspace.executable.txt        which files of workspace.expected/ are executable, where the suite compares that
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 __all__ = [
+    "EXECUTABLE",
     "EXPECTED_WORKSPACE",
     "INPUT",
     "OVERRIDE",
@@ -37,8 +39,9 @@ PINS: Final = ("system-prompt.expected.md", "tool-schemas.expected.json")
 SEED: Final = "workspace.seed.json"
 WORKSPACE: Final = "workspace/"
 EXPECTED_WORKSPACE: Final = "workspace.expected/"
+EXECUTABLE: Final = "workspace.executable.txt"
 
-_SINGLE: Final = frozenset((INPUT, STDOUT, REQUESTS, OVERRIDE, SEED, *PINS))
+_SINGLE: Final = frozenset((INPUT, STDOUT, REQUESTS, OVERRIDE, SEED, EXECUTABLE, *PINS))
 
 
 def log_name(number: int) -> str:

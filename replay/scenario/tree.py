@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from replay.errors import UsageError
-from replay.scenario.layout import INPUT, OVERRIDE, PINS
+from replay.scenario.layout import EXECUTABLE, INPUT, OVERRIDE, PINS
 
-__all__ = ["Tree", "tree_of_listing", "tree_of_manifest"]
+__all__ = ["Tree", "by_directory", "tree_of_listing", "tree_of_manifest"]
 
 
 class Tree(NamedTuple):
@@ -28,15 +28,27 @@ class Tree(NamedTuple):
     files: Mapping[str, bytes]
     links: Sequence[str] = ()
     """Paths that are symbolic links; a listing by Bazel cannot tell."""
+    commands: str = "//"
+    """The package of the commands on the suite, as messages write it."""
+    workspace_modes: Sequence[str] = ()
+    """The scenarios whose options compare which files of the workspace are executable."""
 
     def place(self, path: str) -> str:
         """`path` as messages write it."""
         return f"{self.package}/{path}" if self.package else path
 
-    def scenario_files(self, name: str) -> dict[str, bytes]:
-        """Relative name -> content of a scenario's files."""
-        prefix = f"{name}/"
-        return {path[len(prefix) :]: data for path, data in self.files.items() if path.startswith(prefix)}
+
+def by_directory[T](entries: Mapping[str, T]) -> dict[str, dict[str, T]]:
+    """What lies in each directory at the top, by its path relative to it; "" is the directory itself.
+
+    entries: by path. In one pass: one for each scenario of a package would cost the square of their number.
+    """
+    found: dict[str, dict[str, T]] = {}
+    for path, entry in entries.items():
+        top, slash, rest = path.partition("/")
+        if slash:
+            found.setdefault(top, {})[rest] = entry
+    return found
 
 
 def tree_of_manifest(data: bytes, read: Callable[[str], bytes]) -> Tree:
@@ -56,6 +68,8 @@ def tree_of_manifest(data: bytes, read: Callable[[str], bytes]) -> Tree:
         paths=_get(fields, "tree", list),
         subpackages=_get(fields, "subpackages", list),
         files={path: read(location) for path, location in _get(fields, "files", dict).items()},
+        commands=fields.get("commands", "//"),
+        workspace_modes=_get(fields, "workspace_modes", list),
     )
 
 
@@ -89,4 +103,5 @@ def tree_of_listing(
         subpackages=[path.rpartition("/")[0] for path in build_files],
         files=files,
         links=links,
+        workspace_modes=list(having((EXECUTABLE,))),
     )

@@ -17,7 +17,6 @@ import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -43,8 +42,6 @@ class Change(NamedTuple):
     name: str
     before: bytes | None
     after: bytes | None
-    executable: bool | None = None
-    """What its executable bit becomes; None where that stays as it is."""
 
 
 @contextmanager
@@ -74,35 +71,22 @@ def claimed(directory: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def planned_changes(
-    directory: str,
-    files: Mapping[str, bytes],
-    stale: Iterable[str] = (),
-    executable: Mapping[str, bool] = MappingProxyType({}),
-) -> list[Change]:
+def planned_changes(directory: str, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Change]:
     """What write_back would change, sorted by name. Raises UsageError when the directory cannot be read."""
     root = Path(directory)
     stale = {**dict.fromkeys(stale), **dict.fromkeys(_stale_children(root, files))}
     with _explained(root, "fix its permissions"):
-        changes = [_change(root, name, data, executable.get(name)) for name, data in files.items()]
+        changes = [Change(name, _read(root / name), data) for name, data in files.items()]
         changes += [Change(name, _read(root / name), None) for name in stale if name not in files]
-    return sorted(
-        change for change in changes if change.before != change.after or change.executable is not None
-    )
+    return sorted(change for change in changes if change.before != change.after)
 
 
-def write_back(
-    directory: str,
-    files: Mapping[str, bytes],
-    stale: Iterable[str] = (),
-    executable: Mapping[str, bool] = MappingProxyType({}),
-) -> list[Change]:
+def write_back(directory: str, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> list[Change]:
     """Make `files` (name relative to `directory` -> content) the scenario's; returns what changed, sorted by name.
 
-    A file whose content is unchanged is not touched. The files `stale` are deleted, and if `files` holds any session
-    log, logs of children that are not among them. executable: for those of `files` whose executable bit counts, what
-    it shall be; any other keeps what it has. Raises UsageError when the directory cannot be written; then nothing has
-    changed.
+    A file whose content is unchanged is not touched, and one that is written anew keeps its mode. The files `stale` are
+    deleted, and if `files` holds any session log, logs of children that are not among them. Raises UsageError when the
+    directory cannot be written; then nothing has changed.
     """
     stale = list(stale)
     for name in [*files, *stale]:
@@ -111,7 +95,7 @@ def write_back(
             raise ReplayError(f"refuses to write {name!r}, which is no file of a fixture")
     root = Path(directory)
     recover(directory)
-    changes = planned_changes(directory, files, stale, executable)
+    changes = planned_changes(directory, files, stale)
     if not changes:
         return []
     changed = [change.name for change in changes if change.after is not None]
@@ -119,8 +103,9 @@ def write_back(
     try:
         with _explained(root, "the fixture is as it was; make room or fix the permissions"):
             for name in changed:
-                is_executable = executable.get(name, _is_executable(root / name))
-                _write(aside / _NEW / name, files[name], is_executable)
+                _write(aside / _NEW / name, files[name])
+                if (root / name).exists():
+                    shutil.copymode(root / name, aside / _NEW / name)
             _write_journal(aside, changed, [change.name for change in changes if change.after is None])
     except BaseException:
         # Whatever ends it here, a full disk or a Ctrl-C: without its journal the aside directory means nothing.
@@ -210,19 +195,6 @@ def _write_journal(aside: Path, changed: list[str], stale: list[str]) -> None:
     _sync_directory(aside)
 
 
-def _change(root: Path, name: str, data: bytes, executable: bool | None) -> Change:
-    is_other = executable is not None and executable != _is_executable(root / name)
-    return Change(name, _read(root / name), data, executable if is_other else None)
-
-
-def _is_executable(path: Path) -> bool:
-    """Whether the owner may execute the file, False where there is none."""
-    try:
-        return bool(path.stat().st_mode & 0o100)
-    except FileNotFoundError:
-        return False
-
-
 def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
@@ -230,15 +202,11 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _write(path: Path, data: bytes, executable: bool = False) -> None:
+def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.write(data)
         file.flush()
-        if executable:
-            mode = os.fstat(file.fileno()).st_mode
-            # For whoever may read it, as git does.
-            os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
         os.fsync(file.fileno())
 
 

@@ -1,7 +1,8 @@
-"""What meaning.py is worth: precision and recall for each verdict on labelled pairs, on both halves of them. Pure.
+"""What meaning.py is worth: precision and recall for each verdict on labelled pairs, by the part they belong to. Pure.
 
-The half of a pair follows from its id, so that nobody can choose it. Thresholds and word lists are found on the half
-"tuned"; "held out" is only ever measured.
+Thresholds and word lists are found on "tuned", and looked at on "development"; which of the two a pair belongs to
+follows from its id, so that nobody can choose it. "fresh" is a file of its own: nobody who changes the rules has looked
+at it, so that it is only ever measured.
 """
 
 from collections.abc import Sequence
@@ -11,27 +12,30 @@ from typing import Any, NamedTuple
 import orjson
 
 from replay.errors import FixtureError, Location
-from replay.trace.meaning import VERDICTS, Closeness, compare_meaning
+from replay.trace.meaning import VERDICTS, compare_meaning
+from replay.trace.polarity import Closeness
 from replay.trace.statistics import Confusion
 
-__all__ = ["HALVES", "LABELS", "Pair", "half_of", "measure", "read_pairs", "render"]
+__all__ = ["FRESH", "HALVES", "LABELS", "Pair", "half_of", "measure", "read_pairs", "render"]
 
-HALVES = ("tuned", "held out")
+HALVES = ("tuned", "development")
+FRESH = "fresh"
 LABELS = {"paraphrase": "same", **{name: name for name in VERDICTS if name != "same"}}
 
 
 class Pair(NamedTuple):
-    """Two texts and the verdict that a person gives."""
+    """Two texts and the verdict that a person gives; `part`: one of HALVES, or FRESH."""
 
     id: str
+    part: str
     verdict: str
     domain: str
     left: str
     right: str
 
 
-def read_pairs(data: bytes, place: str) -> list[Pair]:
-    """The pairs of a JSONL file. Raises FixtureError with the line."""
+def read_pairs(data: bytes, place: str, part: str = "") -> list[Pair]:
+    """The pairs of a JSONL file; `part`: of all of them, instead of its half of each. Raises FixtureError with the line."""
     pairs: list[Pair] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
@@ -47,7 +51,7 @@ def read_pairs(data: bytes, place: str) -> list[Pair]:
                 Location(place, number),
                 'write {"id", "label", "domain", "a", "b"}, label one of ' + ", ".join(LABELS),
             )
-        pairs.append(Pair(texts[0], LABELS[texts[1]], *texts[2:]))
+        pairs.append(Pair(texts[0], part or half_of(texts[0]), LABELS[texts[1]], *texts[2:]))
     if len({pair.id for pair in pairs}) < len(pairs):
         raise FixtureError(
             "has an id twice", Location(place), "the id decides the half: give each pair its own"
@@ -61,22 +65,26 @@ def half_of(id: str) -> str:
 
 
 def measure(pairs: Sequence[Pair], closeness: Closeness) -> dict[str, Confusion]:
-    """What was said for what is true, by half; both orders of a pair count."""
-    found = {half: Confusion(VERDICTS) for half in HALVES}
+    """What was said for what is true, by part; both orders of a pair count."""
+    parts = dict.fromkeys(pair.part for pair in sorted(pairs, key=lambda pair: _ORDER.index(pair.part)))
+    found = {part: Confusion(VERDICTS) for part in parts}
     for pair in pairs:
         for left, right in ((pair.left, pair.right), (pair.right, pair.left)):
-            found[half_of(pair.id)].add(pair.verdict, compare_meaning(left, right, closeness).verdict)
+            found[pair.part].add(pair.verdict, compare_meaning(left, right, closeness).verdict)
     return found
+
+
+_ORDER = (*HALVES, FRESH)
 
 
 def render(found: dict[str, Confusion]) -> str:
     """A table for a person."""
     lines = []
-    for half, confusion in found.items():
+    for part, confusion in found.items():
         right = confusion.correct()
         low, high = right.wilson()
         lines.append(
-            f"{half}: {right.total} comparisons, accuracy {right.share:.3f} (95% {low:.3f} to {high:.3f})"
+            f"{part}: {right.total} comparisons, accuracy {right.share:.3f} (95% {low:.3f} to {high:.3f})"
         )
         lines.append(
             f"  {'':14}{'precision':>10}{'recall':>8}{'n':>6}   said: {' '.join(f'{name[:8]:>9}' for name in VERDICTS)}"

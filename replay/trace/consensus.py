@@ -1,30 +1,19 @@
 """Several runs of one task, judged together: how many passed, how far they agree, and which one is odd. Pure.
 
 The verdict is that of all n runs: at least so many pass, and the mean pairwise agreement is at least so high. Runs may
-stop before n as soon as no outcome of the rest could change it: an early stop is the same verdict, sooner. Trials are
-kept, so that the verdict can be computed again with other rules and without a run.
+stop before n as soon as no outcome of the rest could change it: an early stop is the same verdict, sooner.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
-
-from replay.errors import FixtureError, Location, UsageError
+from replay.errors import UsageError
 from replay.surface.values import Json
+from replay.trace.report import Reason
 from replay.trace.statistics import Rate
 
-__all__ = [
-    "Agreement",
-    "Consensus",
-    "ConsensusRule",
-    "ConsensusVerdict",
-    "Trial",
-    "read_trials",
-    "recompute",
-    "write_trials",
-]
+__all__ = ["MAX_RUNS", "Agreement", "Consensus", "ConsensusRule", "ConsensusVerdict", "Trial", "recompute"]
 
 type Agreement = Callable[[Json, Json], float]
 MAX_RUNS = 1000
@@ -53,12 +42,17 @@ class ConsensusRule(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One run: what it answered, whether it passed by itself, and why not or where its trace lies."""
+    """One run: what it answered, whether it passed by itself, why not, and what else is to be said of it.
+
+    fault: the exit code of what broke it, 0 where it came to its end.
+    """
 
     run: int
     answer: Json
     passed: bool
-    note: str = ""
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    fault: int = 0
 
 
 class ConsensusVerdict(NamedTuple):
@@ -79,13 +73,15 @@ class ConsensusVerdict(NamedTuple):
 class Consensus:
     """Trials as they come. `agree` is symmetric, 0..1, and is asked once for each pair."""
 
-    __slots__ = ("_agree", "matrix", "rule", "trials")
+    __slots__ = ("_agree", "_sums", "matrix", "rule", "trials")
 
     def __init__(self, rule: ConsensusRule, agree: Agreement) -> None:
         self.rule = rule.checked()
         self._agree = agree
         self.trials: list[Trial] = []
         self.matrix: list[list[float]] = []
+        self._sums: list[float] = []
+        """Of each trial, how far it agrees with those before it."""
 
     def add(self, trial: Trial) -> None:
         """Takes one more. Raises UsageError where there are as many as the rule has runs."""
@@ -95,62 +91,77 @@ class Consensus:
         for other, value in zip(self.matrix, row, strict=True):
             other.append(value)
         self.matrix.append([*row, 1.0])
+        self._sums.append(math.fsum(row))
         self.trials.append(trial)
 
     @property
     def decided(self) -> bool | None:
         """The verdict if nothing that may still come could change it, else None."""
-        passes = self._passes_decided()
-        agrees = self._agreement_decided()
-        if passes is False or agrees is False:
-            return False
-        return True if passes and agrees else None
+        return self._decided(len(self.trials), self._passed(), self._agreed())
+
+    @property
+    def needed(self) -> int:
+        """How many further runs there have to be, whatever they come to; 0 where the verdict is decided."""
+        made, passed, agreed = len(self.trials), self._passed(), self._agreed()
+        left = self.rule.runs - made
+        for more in range(left):
+            pairs = _pairs(made + more) - _pairs(made)
+            # Nothing decides sooner than runs that all pass and agree, or that all fail and differ.
+            best = self._decided(made + more, passed + more, agreed + pairs)
+            if best is not None or self._decided(made + more, passed, agreed) is not None:
+                return more
+        return left
 
     def verdict(self) -> ConsensusVerdict:
         """The verdict so far; `passed` is False while it is open."""
         decided = self.decided
-        passed = sum(trial.passed for trial in self.trials)
+        made, passed = len(self.trials), self._passed()
         clusters = self._clusters()
         return ConsensusVerdict(
             decided is not None,
             decided is True,
-            Rate(passed, len(self.trials)),
+            Rate(passed, made),
             self._mean(),
-            self._bounds(),
+            self._bounds(made, self._agreed()),
             clusters,
             tuple(sorted(run for cluster in clusters[1:] for run in cluster)),
             tuple(self._reasons(passed)),
         )
 
-    def _passes_decided(self) -> bool | None:
-        passed = sum(trial.passed for trial in self.trials)
+    def _passed(self) -> int:
+        return sum(trial.passed for trial in self.trials)
+
+    def _agreed(self) -> float:
+        """The sum over the pairs that ran."""
+        return math.fsum(self._sums)
+
+    def _mean(self) -> float:
+        pairs = _pairs(len(self.trials))
+        return self._agreed() / pairs if pairs else 1.0
+
+    def _decided(self, made: int, passed: int, agreed: float) -> bool | None:
+        passes, agrees = self._passes_decided(made, passed), self._agreement_decided(made, agreed)
+        if passes is False or agrees is False:
+            return False
+        return True if passes and agrees else None
+
+    def _passes_decided(self, made: int, passed: int) -> bool | None:
         if passed >= self.rule.passes:
             return True
-        return False if passed + self.rule.runs - len(self.trials) < self.rule.passes else None
+        return False if passed + self.rule.runs - made < self.rule.passes else None
 
-    def _agreement_decided(self) -> bool | None:
-        low, high = self._bounds()
-        if len(self.trials) == self.rule.runs:
+    def _agreement_decided(self, made: int, agreed: float) -> bool | None:
+        low, high = self._bounds(made, agreed)
+        if made == self.rule.runs:
             return low >= self.rule.agreement - _ROUNDING
         if low >= self.rule.agreement + _ROUNDING or self.rule.agreement == 0:
             return True
         return False if high < self.rule.agreement - 2 * _ROUNDING else None
 
-    def _pairs(self) -> list[float]:
-        return [self.matrix[one][other] for one in range(len(self.trials)) for other in range(one)]
-
-    def _mean(self) -> float:
-        pairs = self._pairs()
-        return math.fsum(pairs) / len(pairs) if pairs else 1.0
-
-    def _bounds(self) -> tuple[float, float]:
+    def _bounds(self, made: int, agreed: float) -> tuple[float, float]:
         """Between which values the mean over all n runs lies: the pairs to come agree not at all, or wholly."""
-        every = self.rule.runs * (self.rule.runs - 1) // 2
-        if not every:
-            return 1.0, 1.0
-        pairs = self._pairs()
-        agreed = math.fsum(pairs)
-        return agreed / every, (agreed + every - len(pairs)) / every
+        every = _pairs(self.rule.runs)
+        return (agreed / every, (agreed + every - _pairs(made)) / every) if every else (1.0, 1.0)
 
     def _clusters(self) -> tuple[tuple[int, ...], ...]:
         """Trials that are connected by pairs that agree, whatever their order."""
@@ -167,57 +178,24 @@ class Consensus:
         return tuple(sorted(found, key=lambda cluster: (-len(cluster), cluster)))
 
     def _reasons(self, passed: int) -> Iterable[str]:
-        if self._passes_decided() is not True:
-            word = "can" if self._passes_decided() is None else "did"
-            yield f"{passed} of {len(self.trials)} runs passed, {self.rule.passes} of {self.rule.runs} {_NEED[word]}"
-        if self._agreement_decided() is not True:
+        made = len(self.trials)
+        passes = self._passes_decided(made, passed)
+        if passes is not True:
+            need = "have to, which is open" if passes is None else "had to"
+            yield f"{passed} of {made} runs passed, {self.rule.passes} of {self.rule.runs} {need}"
+        if self._agreement_decided(made, self._agreed()) is not True:
             yield (
                 f"the runs agree by {self._mean():.2f}, {self.rule.agreement:g} is asked for over {self.rule.runs} runs"
             )
 
 
-_NEED = {"can": "have to, which is open", "did": "had to"}
+def _pairs(runs: int) -> int:
+    return runs * (runs - 1) // 2
 
 
 def recompute(rule: ConsensusRule, trials: Sequence[Trial], agree: Agreement) -> ConsensusVerdict:
-    """The verdict of stored trials. Fewer than the rule has runs are enough where they decide it."""
+    """The verdict of trials. Fewer than the rule has runs are enough where they decide it."""
     consensus = Consensus(rule, agree)
     for trial in trials:
         consensus.add(trial)
     return consensus.verdict()
-
-
-def write_trials(trials: Sequence[Trial]) -> bytes:
-    """One JSON line a trial."""
-    return b"".join(orjson.dumps(trial._asdict()) + b"\n" for trial in trials)
-
-
-def read_trials(data: bytes, place: str) -> list[Trial]:
-    """The inverse. Raises FixtureError with the line that is none."""
-    found: list[Trial] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            fields: Any = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise FixtureError(f"is not JSON: {error}", Location(place, number)) from None
-        if len(found) == MAX_RUNS:
-            raise FixtureError(f"has more than {MAX_RUNS} trials", Location(place, number))
-        found.append(_trial(fields, Location(place, number)))
-    if len({trial.run for trial in found}) < len(found):
-        raise FixtureError("has a run twice", Location(place))
-    return found
-
-
-def _trial(fields: Any, where: Location) -> Trial:
-    if isinstance(fields, dict) and "answer" in fields:
-        run, passed, note = fields.get("run"), fields.get("passed"), fields.get("note", "")
-        if (
-            isinstance(run, int)
-            and not isinstance(run, bool)
-            and isinstance(passed, bool)
-            and isinstance(note, str)
-        ):
-            return Trial(run, fields["answer"], passed, note)
-    raise FixtureError("is no trial", where, 'write {"run": 1, "answer": …, "passed": true, "note": ""}')

@@ -19,6 +19,7 @@ from replay.trace.protocol import MODEL, Ask
 
 __all__ = [
     "ORDER",
+    "REPEATED",
     "Divergence",
     "describe_step",
     "exhausted",
@@ -33,6 +34,7 @@ __all__ = [
 
 
 ORDER = "order"
+REPEATED = "repeated"
 
 
 class Divergence(NamedTuple):
@@ -90,7 +92,7 @@ def nearest(at: int, step: AgentStep, ask: Ask) -> Divergence:
 def repeated(at: int, ask: Ask, recorded: int) -> Divergence:
     times = "once" if recorded == 1 else f"{recorded} times"
     what = f'"{ask.name}" was called again with the same input; the trace holds it {times}'
-    return Divergence("repeated", at, what, "$", actual=_called(ask))
+    return Divergence(REPEATED, at, what, "$", actual=_called(ask))
 
 
 def unconsumed(at: int, step: AgentStep) -> Divergence:

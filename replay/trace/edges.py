@@ -25,12 +25,14 @@ from replay.errors import FixtureError, Location
 from replay.session import repeated_key
 from replay.session.diagnosis import json_path
 from replay.session.place import line_of
+from replay.trace.limits import MAX_NAME_CHARACTERS
 from replay.trace.rules import read_rules
 from replay.trace.suite import (
     ANSWERS,
     DOMAINS,
     JUDGED_BY,
     MAX_RUNS,
+    MAX_TOOLS,
     METRICS,
     STATES,
     SUCCESSES,
@@ -52,6 +54,7 @@ class _Strict(BaseModel):
 
 type _Share = Annotated[float, Field(ge=0, le=1)]
 type _Number = Annotated[float, Field(ge=0)]
+type _Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS)]
 
 
 def _rule(value: Any) -> Any:
@@ -107,6 +110,7 @@ class LayerFile(_Strict):
 
     expected_success: bool | Literal[_SUCCESS_WORDS] = _UNSAID  # type: ignore[valid-type]
     trajectory: Literal[TRAJECTORIES] = _UNSAID  # type: ignore[valid-type]
+    read_only: list[_Name] = Field(_UNSAID, max_length=MAX_TOOLS)
     answer: Literal[ANSWERS] = _UNSAID  # type: ignore[valid-type]
     state: Literal[STATES] = _UNSAID  # type: ignore[valid-type]
     budgets: _Budgets = _UNSAID

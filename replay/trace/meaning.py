@@ -6,50 +6,41 @@ questions are asked in this order, and the first that finds a difference answers
     unrelated      hardly a word or a direction in common
     number         another amount, date, time or version, in any spelling
     name           another person, place, path, identifier, command
-    contradiction  the same affirmed and denied
+    contradiction  a word that the one affirms and the other denies (polarity.py)
     same           all that is said is the same, and only announced in other words: the result is 7, it comes to 7
-    one word       all alike but for one word: its opposite, another name, or a synonym
-    unrelated      not close enough to be a paraphrase
+    a place        all alike but for a few words: an opposite, another name, or a synonym
+    an order       the same facts among each other's words: 3 added and 4 removed, 4 added and 3 removed
+    unrelated      too little evidence that they say the same (likeness.py)
 
-The thresholds were found on one half of tests/trace/meaning_pairs.jsonl; calibration.py tells what they are worth on
-the other. What it cannot know: facts of the world, irony, whatever is said without a word for it.
+The thresholds were found on tests/trace/meaning_pairs.jsonl; calibration.py tells what they are worth on pairs that
+nobody had seen. What it cannot know: facts of the world, irony, whatever is said without a word for it.
 """
 
-from collections.abc import Callable, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from replay.trace.facts import Fact, Facts, facts_of, stem
-from replay.trace.polarity import (
-    are_opposite_words,
-    is_announcing,
-    is_denying,
-    is_empty,
-    is_negation,
-    opposed_concepts,
-    polarity_of,
-    prefixed_opposites,
-)
+from replay.trace.facts import Facts, facts_of
+from replay.trace.likeness import changed_order, changed_words, evidence_of, is_said_alike
+from replay.trace.polarity import Closeness, opposed, sayings_of
 from replay.trace.quantities import Quantity, is_same_quantity
+from replay.trace.words import is_empty
 
 __all__ = ["MAX_TEXT", "VERDICTS", "Closeness", "Meaning", "Thresholds", "compare_meaning"]
 
-type Closeness = Callable[[str, str], float]
-MAX_TEXT = 100_000
+MAX_TEXT = 20_000
 VERDICTS = ("same", "contradiction", "number", "name", "unrelated")
 
 
 class Thresholds(NamedTuple):
     """unrelated: below this cosine two texts without a common word have nothing to do with each other; word: from
-    this cosine on two words are synonyms; denied: from it on a denial is taken for one of the same thing; same: from
-    this evidence on two texts without a difference in facts are paraphrases. Evidence is the cosine of the texts,
-    plus half the cosine of what they do not share, plus half the share of words that they do.
+    this cosine on two words are synonyms; denied: from it on a word that one denies is another one that only the other
+    has; same: from this evidence on two texts without a difference in facts are paraphrases.
     """
 
     unrelated: float = 0.25
     word: float = 0.5
-    denied: float = 0.5
-    same: float = 0.9
+    denied: float = 0.45
+    same: float = 0.57
 
 
 class Meaning(NamedTuple):
@@ -84,36 +75,26 @@ def compare_meaning(
     for verdict, reasons in (
         ("number", _numbers(left, right)),
         ("name", _names(left, right)),
-        ("contradiction", _denials(left, right, near, limits)),
+        ("contradiction", _denials(left, right, closeness, limits)),
     ):
         if reasons:
             return Meaning(verdict, near, tuple(reasons))
-    if _is_said_alike(left, right):
+    if is_said_alike(left, right):
         return Meaning("same", near)
-    for verdict, reasons in (_one_word(left, right, closeness, limits), ("name", _roles(left, right))):
+    for verdict, reasons in (changed_words(left, right, closeness, limits.word), changed_order(left, right)):
         if reasons:
             return Meaning(verdict, near, tuple(reasons))
-    evidence = near + _evidence(left, right, closeness)
+    evidence = evidence_of(left, right, near, closeness)
     if evidence < limits.same:
         reason = f"they have too little in common (evidence {evidence:.2f}, below {limits.same:g})"
         return Meaning("unrelated", near, (reason,))
     return Meaning("same", near)
 
 
-def _evidence(left: Facts, right: Facts, closeness: Closeness) -> float:
-    """How far what differs means the same, and how much does not differ: -0.5..1."""
-    these, those = ([word for word in side.words if not is_empty(word.text)] for side in (left, right))
-    ours, theirs = {word.stem for word in these}, {word.stem for word in those}
-    rest = " ".join(word.text for word in these if word.stem not in theirs)
-    other_rest = " ".join(word.text for word in those if word.stem not in ours)
-    share = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
-    return (closeness(rest, other_rest) + share) / 2
-
-
 def _shared_facts(left: Facts, right: Facts) -> bool:
-    return any(is_same_quantity(one, other) for one in left.quantities for other in right.quantities) or any(
-        _stands_in(code, right) for code in left.codes
-    )
+    return any(is_same_quantity(one, other) for one in left.quantities for other in right.quantities) or len(
+        _foreign_codes(left, right)
+    ) < len(left.codes)
 
 
 def _numbers(left: Facts, right: Facts) -> list[str]:
@@ -126,7 +107,9 @@ def _numbers(left: Facts, right: Facts) -> list[str]:
             reasons.append(f'"{_shown(one)}" became "{_shown(other)}"')
             lost.remove(one)
             gained.remove(other)
-    lost, gained = ([one for one in side if not one.is_soft] for side in (lost, gained))
+    ours, theirs = ({piece for code in side.codes for piece in code.text.split()} for side in (left, right))
+    lost = [one for one in lost if not one.is_soft and one.text not in theirs]
+    gained = [one for one in gained if not one.is_soft and one.text not in ours]
     while lost and gained:
         reasons.append(f'"{_shown(lost.pop(0))}" became "{_shown(gained.pop(0))}"')
     reasons += [f'"{_shown(one)}" is missing' for one in lost]
@@ -135,10 +118,13 @@ def _numbers(left: Facts, right: Facts) -> list[str]:
 
 
 def _unmatched(these: Sequence[Quantity], those: Sequence[Quantity]) -> list[Quantity]:
+    known = {(one.kind, one.value) for one in those}
     return [
         one
         for one in these
-        if one.kind not in _NAMED and not any(is_same_quantity(one, two) for two in those)
+        if one.kind not in _NAMED
+        and (one.kind, one.value) not in known
+        and not any(is_same_quantity(one, two) for two in those)
     ]
 
 
@@ -162,22 +148,24 @@ def _names(left: Facts, right: Facts) -> list[str]:
 
 
 def _foreign_codes(these: Facts, those: Facts) -> list[str]:
-    return [code.text for code in these.codes if not _stands_in(code, those)]
+    known: dict[str, list[str]] = {}
+    for code in those.codes:
+        known.setdefault(code.text.rpartition("/")[2], []).append(code.text)
+    return [code.text for code in these.codes if not _stands_in(code.text, those, known)]
 
 
-def _stands_in(code: Fact, facts: Facts) -> bool:
+def _stands_in(code: str, facts: Facts, known: dict[str, list[str]]) -> bool:
     """Whether a text holds the code, or a longer path that ends with it, or its own last part."""
-    if any(
-        code.text.endswith("/" + other.text) or other.text.endswith("/" + code.text) for other in facts.codes
-    ):
-        return True
-    start = facts.plain.find(code.text)
+    for other in known.get(code.rpartition("/")[2], ()):
+        if other == code or code.endswith("/" + other) or other.endswith("/" + code):
+            return True
+    start = facts.plain.find(code)
     while start >= 0:
-        end = start + len(code.text)
+        end = start + len(code)
         before, after = facts.plain[start - 1 : start] if start else "", facts.plain[end : end + 1]
         if not any(char.isalnum() or (char and char in "_-") for char in (before, after)):
             return True
-        start = facts.plain.find(code.text, end)
+        start = facts.plain.find(code, end)
     return False
 
 
@@ -197,88 +185,12 @@ def _foreign_names(these: Facts, those: Facts) -> list[str]:
     ]
 
 
-def _denials(left: Facts, right: Facts, near: float, limits: Thresholds) -> list[str]:
+def _denials(left: Facts, right: Facts, closeness: Closeness, limits: Thresholds) -> list[str]:
     one, other = (
-        polarity_of(
+        sayings_of(
             side.plain, side.words, frozenset(name.text.lower() for name in side.names if name.is_sure)
         )
         for side in (left, right)
     )
-    opposed = opposed_concepts(one, other)
-    if opposed:
-        return [f'"{opposed[0]}" is opposed to "{opposed[1]}"']
-    shared = set(one.poles) & set(other.poles)
-    turned = prefixed_opposites(left.words, right.words)
-    # A prefix that is known to deny was counted with its text.
-    unseen = sum(not any(map(is_denying, pair)) for pair in turned)
-    if (one.denials(shared) + other.denials(shared) + unseen) % 2 == 0 or near < limits.denied:
-        return []
-    return [
-        f'"{turned[0][0]}" is opposed to "{turned[0][1]}"' if turned else "one denies what the other affirms"
-    ]
-
-
-def _is_said_alike(left: Facts, right: Facts) -> bool:
-    """Whether two texts come to the same facts and words, in one order, without the words that announce them."""
-    ours, theirs = _announced(left), _announced(right)
-    if not (left.quantities or left.codes or ours) or ours != theirs:
-        return False
-    if [code.text for code in left.codes] != [code.text for code in right.codes]:
-        return False
-    return len(left.quantities) == len(right.quantities) and all(
-        map(is_same_quantity, left.quantities, right.quantities, strict=True)
-    )
-
-
-def _announced(side: Facts) -> list[str]:
-    """The stems of the words that say something, a denial among them."""
-    said = []
-    for word in side.words:
-        end = word.start + len(word.text)
-        after = side.plain[end : end + _AFTER].lstrip()
-        if not (is_empty(word.text) or is_announcing(word.text, after)):
-            said.append(word.stem)
-    return said
-
-
-def _one_word(left: Facts, right: Facts, closeness: Closeness, limits: Thresholds) -> tuple[str, list[str]]:
-    """What the one place says at which the texts differ, if all the rest is alike."""
-    these, those = ([word.text for word in side.words] for side in (left, right))
-    matcher = SequenceMatcher(
-        None, [stem(word) for word in these], [stem(word) for word in those], autojunk=False
-    )
-    changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    if len(changed) != 1 or changed[0][0] != "replace" or matcher.ratio() < _ALIKE:
-        return "", []
-    _, start, end, new_start, new_end = changed[0]
-    old, new = (
-        [word for word in side if not is_empty(word)] for side in (these[start:end], those[new_start:new_end])
-    )
-    # A denial was judged before, with what it denies.
-    if len(old) != 1 or len(new) != 1 or any(map(is_negation, these[start:end] + those[new_start:new_end])):
-        return "", []
-    reason = [f'"{old[0]}" became "{new[0]}"']
-    if are_opposite_words(old[0], new[0]):
-        return "contradiction", reason
-    near = closeness(old[0], new[0])
-    return ("name", reason) if near < limits.word else ("", [])
-
-
-_ALIKE = 0.6
-_AFTER = 8
-
-
-def _roles(left: Facts, right: Facts) -> list[str]:
-    """The same words, and the facts in another order: Alice reports to Bob, Bob reports to Alice."""
-    if sorted(word.stem for word in left.words) != sorted(word.stem for word in right.words):
-        return []
-    orders = []
-    for side in (left, right):
-        facts = [(fact.start, fact.text) for fact in (*side.names, *side.codes)]
-        facts += [(one.start, one.text) for one in side.quantities]
-        orders.append([text for _, text in sorted(facts)])
-    shared = set(orders[0]) & set(orders[1])
-    first, second = ([text for text in order if text in shared] for order in orders)
-    if first == second or sorted(first) != sorted(second):
-        return []
-    return [f"the order of {' and '.join(first[:2])} changed"]
+    found = opposed(one, other, closeness, limits.denied)
+    return [f'"{found[0]}" is opposed to "{found[1]}"'] if found else []

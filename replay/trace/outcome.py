@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from replay.errors import ReplayError, UsageError
 from replay.trace.comparators import Closeness, Mismatch, differences, shown
-from replay.trace.divergence import ORDER, Divergence
+from replay.trace.divergence import ORDER, REPEATED, Divergence
 from replay.trace.meaning import compare_meaning
 from replay.trace.model import AgentTrace
 from replay.trace.replayer import Run
@@ -17,7 +17,7 @@ from replay.trace.suite import ANY, AS_RECORDED, EQUAL, MEANING, TraceRules
 from replay.trace.taken import snapshot_files
 from replay.trace.trajectory import STRICT, compare_trajectory, tool_calls
 
-__all__ = ["NO_SNAPSHOTS", "Outcome", "answer_by", "answers_agree", "judge_run"]
+__all__ = ["NO_SNAPSHOTS", "Outcome", "answer_by", "answers_agree", "changed_by_tools", "judge_run"]
 
 NO_SNAPSHOTS: Final[Mapping[str, Snapshot]] = {}
 _MOST_REASONS: Final = 20
@@ -59,15 +59,18 @@ def judge_run(
     fatal = [one for one in run.divergences if one.is_fatal]
     if fatal:
         return Outcome(_divergences(fatal))
-    reasons = [*_divergences([one for one in run.divergences if _fails(one, rules, strategy)])]
-    left = _divergences([one for one in run.divergences if not _fails(one, rules, strategy)])
+    failing = [one for one in run.divergences if _fails(one, baseline, rules, strategy)]
+    reasons = [*_divergences(failing)]
+    left = [*_divergences([one for one in run.divergences if one not in failing])]
     reasons += _success(baseline, run.actual, rules)
     if strategy.compare == "snapshot":
         reasons += _snapshots(run, rules, snapshots, closeness)
     else:
-        reasons += _trajectory(baseline, run.actual, rules, closeness)
+        departures, reads = _trajectory(baseline, run.actual, rules, closeness)
+        reasons += departures
+        left += reads
         reasons += _answer(baseline, run.actual, rules, answer_by(rules, strategy), closeness)
-    unjudged = _changed_by_tools(baseline) if strategy.tools == SERVED and rules.state != ANY else []
+    unjudged = changed_by_tools(baseline) if strategy.tools == SERVED and rules.state != ANY else []
     reasons += _state(baseline, run.actual, rules, unjudged, closeness)
     notes = [
         Reason("state", f'the state of "{name}" is not judged: served tools change nothing')
@@ -97,9 +100,16 @@ def answers_agree(
     return differences(one, other, rules.answer_rules, closeness)
 
 
-def _fails(one: Divergence, rules: TraceRules, strategy: Strategy) -> bool:
-    """Whether a run that went on fails by it: not by the order of its calls where the suite leaves that to the agent."""
-    return strategy.is_strict and (one.kind != ORDER or rules.trajectory == STRICT)
+def _fails(one: Divergence, baseline: AgentTrace, rules: TraceRules, strategy: Strategy) -> bool:
+    """Whether a run that went on fails by it, under a strategy that compares call by call.
+
+    Not by the order of its calls where the suite leaves that to the agent. Nor by a tool that only reads and came early
+    or again: whether it is missing or at another place then, the trajectory says.
+    """
+    if not strategy.is_strict or (one.kind == ORDER and rules.trajectory != STRICT):
+        return False
+    only_reads = one.step >= 0 and baseline.steps[one.step].tool_name in rules.read_only
+    return not (only_reads and one.kind in (ORDER, REPEATED))
 
 
 def _divergences(found: Sequence[Divergence]) -> tuple[Reason, ...]:
@@ -122,13 +132,25 @@ def _success(baseline: AgentTrace, actual: AgentTrace, rules: TraceRules) -> lis
 
 def _trajectory(
     baseline: AgentTrace, actual: AgentTrace, rules: TraceRules, closeness: Closeness | None
-) -> list[Reason]:
+) -> tuple[list[Reason], list[Reason]]:
+    """Why the calls fail the run, and what else is to be said of them."""
     if rules.trajectory == ANY:
-        return []
+        return [], []
     compared = compare_trajectory(
-        tool_calls(baseline), tool_calls(actual), rules.trajectory, rules.call_rules, closeness
+        *(
+            tool_calls(baseline),
+            tool_calls(actual),
+            rules.trajectory,
+            rules.call_rules,
+            closeness,
+            rules.read_only,
+        )
     )
-    return [Reason("trajectory", reason) for reason in compared.reasons()]
+    reasons, notes = (
+        [Reason("trajectory", sentence) for sentence in found]
+        for found in (compared.reasons(), compared.notes())
+    )
+    return reasons, notes
 
 
 def _answer(
@@ -198,7 +220,7 @@ def _span(trace: AgentTrace) -> tuple[dict[str, Any], dict[str, Any]]:
     return first, last
 
 
-def _changed_by_tools(trace: AgentTrace) -> list[str]:
+def changed_by_tools(trace: AgentTrace) -> list[str]:
     """The providers whose state was another one after a call of a tool than before it: a served call changes none."""
     changed = {
         name

@@ -1,177 +1,125 @@
-"""Whether two texts affirm and deny the same: negations, and words with their opposites. Pure.
+"""What a text affirms and what it denies, word by word: negations, and words with their opposites. Pure.
 
-A *concept* has two poles, such as success and failure. A negation turns the pole of the next concept word of its
-clause; one that meets none counts for the clause itself. Two texts are opposed where a concept that both speak of has
-another pole in each, or where one clause is denied and its counterpart is not. English.
+Each word that says something has a *key*: its stem, and the concept of which it is a pole, such as success and failure.
+A negation denies the concept word that follows it in its clause, else the verb or noun that follows, else the word
+before it; what else stands in a denied clause is neither affirmed nor denied. English.
 """
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from replay.trace.facts import Word, stem
+from replay.trace.antonyms import DENYING, PHRASES, RELATIONS, is_particle, poles_of
+from replay.trace.words import Word, denied_base, is_denying, is_empty, is_negation, listed, stem
 
-__all__ = [
-    "Polarity",
-    "are_opposite_words",
-    "is_announcing",
-    "is_denying",
-    "is_empty",
-    "is_negation",
-    "opposed_concepts",
-    "polarity_of",
-    "prefixed_opposites",
-]
+__all__ = ["Closeness", "Saying", "opposed", "sayings_of"]
 
-# One pole / the other. Forms of a word need no line of their own (facts.stem). Where a line begins with !, the second
-# pole is a denial, and is one even where the other text does not speak of the concept.
-_CONCEPTS = """
-    ! succeed success successful successfully pass passing green / fail failure failing broken break
-    ! enable enabled activate activated on / disable disabled deactivate deactivated off
-    ! active / inactive dormant
-    ! up running / down stopped
-    open opened / close closed shut
-    ! allow permit permitted allowed may can / forbid forbidden prohibit block blocked deny prevent disallow
-    ! accept accepted approve approved approval grant confirm / reject rejected decline declined refuse denied disapprove
-    add added insert include included contain / remove removed delete deleted exclude excluded omit
-    increase increased grow grew grown growth rise rose risen raise climb / decrease decreased shrink shrank shrunk fall fell fallen drop dropped decline reduce
-    more / less fewer
-    higher highest most maximum max largest top best longest / lower lowest least minimum min smallest bottom worst shortest
-    many most / few
-    always / never rarely
-    before earlier prior / after afterwards later
-    early / late delayed
-    start begin began / stop end ended finish
-    true / false
-    yes / no
-    ! correct right / wrong incorrect
-    ! valid / expired void
-    ! safe secure / dangerous vulnerable
-    ! healthy fine / sick degraded
-    fast quick faster / slow slower
-    easy simple / hard difficult
-    full / empty
-    ! available / unavailable sold
-    free / charge cost costs
-    same unchanged flat stable / change changed different differ
-    remember remembered / forget forgot forgotten
-    like prefer / dislike hate
-    ! support confirm prove / refute contradict disprove
-    ! agree / disagree
-    ascending / descending
-    upward / downward
-    encrypted / plain plaintext
-    hold held lock locked / release released unlock
-    real genuine / spurious
-    required must need needed necessary mandatory / optional needless
-    win won gain profit / lose lost loss deficit
-    public / private
-    manual manually / automatic automatically
-    synchronous / asynchronous
-    strict / lenient
-    permanent / temporary
-    old / new
-    connected online / disconnected offline
-    ! complete / partial
-    visible / hidden
-    buy bought / sell sold
-    import / export
-    upgrade / downgrade
-    mute muted silence silenced / unmuted
-    compatible compatibly / breaking breaks break broken
-"""
+type Closeness = Callable[[str, str], float]
 
-
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_NEGATIONS = _listed(
-    "not no never none neither nor without unless nobody nothing nowhere cannot hardly barely unable lack lacks zero "
-    "missing absent gone"
-)
-_NEGATING_PHRASES = re.compile(
-    r"\bfree of\b|\bno longer\b|\bfail(?:s|ed)? to\b|\bcalled off\b|\bout of (?:stock|order|date|reach)\b|\bshort of\b"
-    r"|\btoo (?:small|few|little|late)\b"
-)
 _NO_NEGATION = re.compile(
     r"\bnot only\b|\bno later than\b|\bno more than\b|\bno problem\b|\bwhether or not\b"
     r"|\b(?:nobody|no one|none|nothing) (?:but|except)\b"
 )
 _CLAUSE_END = re.compile(
-    r"[.;:!?\n]|,| (?:but|and|because|since|although|while|so that|so|which|once|if|when|until|unless|for) ",
+    r"[.;:!?\n]|,| (?:but|and|because|since|although|while|so that|so|which|once|if|when|until|unless|for) "
+    r"| (?=(?:instead of|rather than)\b)",
     re.IGNORECASE,
 )
-_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non-", "non", "de")
+_OF_NOUNS = frozenset(("no", "without", "lack", "lacks", "zero", "neither", "nor", "missing", "none", "non"))
+_PRONOUNS = frozenset(("nothing", "nobody", "none", "neither"))
+_ANSWER = re.compile(r"\s*[,.!;:]")
+_LIGHT = listed(
+    "able possible manage managed want wanted try tried seem seems appear appears have had need really actually yet even "
+    "currently longer fully completely ever either necessarily going supposed expected"
+)
+_ARTICLES = listed("the a an its their his her my your our this that each every of any such")
+_ALSO_NOUNS = listed(
+    "change changes upgrade upgrades export exports import imports start end ends stop lock release releases support order "
+    "drop charge cost costs block addition permit close open increase decrease"
+)
 _REACH = 6
+_SCOPE = 30
+# So many words are compared with so many by their vectors, in a text that has no end.
+_MOST_DENIED, _MOST_AFFIRMED = 30, 150
+_NOT = "not "
+_COMPARED = re.compile(r"(?:more|less|fewer) than\b", re.IGNORECASE)
 
 
-class Polarity(NamedTuple):
-    """Of a text: the poles (1, -1) of each concept it speaks of, and by which word; how many negations each took, its
-    denying words among them; and how many denials there are besides.
+class Saying(NamedTuple):
+    """One word of a text: by which key others are compared with it, as it reads, whether it is affirmed (1) or denied
+    (-1), and whether a negation did that, and not the word.
     """
 
-    poles: dict[int, frozenset[int]]
-    spoken: dict[int, str]
-    taken: dict[int, int]
-    free: int
-
-    def denials(self, shared: Set[int]) -> int:
-        """How often something is denied, if the concepts in `shared` are judged by their poles instead."""
-        return self.free + sum(count for concept, count in self.taken.items() if concept not in shared)
+    key: str
+    text: str
+    sign: int
+    is_negated: bool = False
 
 
-def _concepts() -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[tuple[int, int]]], set[int]]:
-    words: dict[str, list[tuple[int, int]]] = {}
-    stems: dict[str, list[tuple[int, int]]] = {}
-    denying = set()
-    for number, line in enumerate(filter(str.strip, _CONCEPTS.splitlines())):
-        if line.strip().startswith("!"):
-            denying.add(number)
-        for pole, side in zip((1, -1), line.replace("!", "").split("/"), strict=True):
-            for word in side.split():
-                words.setdefault(word, []).append((number, pole))
-                stems.setdefault(stem(word), []).append((number, pole))
-    return words, stems, denying
+type Sayings = dict[str, list[Saying]]
 
 
-_BY_WORD, _BY_STEM, _DENYING = _concepts()
+def sayings_of(plain: str, words: Sequence[Word], names: Set[str] = frozenset()) -> list[Saying]:
+    """What a text affirms and denies; `names` in lower case have no opposites."""
+    found: list[Saying] = []
+    was_denied_unless = False
+    for part, conjunction in _clauses(plain, words):
+        # Not unless it is set: only if it is set.
+        spoken = [word for word in part if not (was_denied_unless and word.text == "unless")]
+        found += _of_clause(plain, spoken, names, conjunction)
+        was_denied_unless = conjunction == "unless" and any(is_negation(word.text) for word in part)
+    return found
 
 
-def poles_of(word: str) -> list[tuple[int, int]]:
-    """The concepts and poles of one word in lower case."""
-    return _BY_WORD.get(word) or _BY_STEM.get(stem(word)) or []
+def _of_clause(plain: str, part: list[Word], names: Set[str], conjunction: str) -> Iterator[Saying]:
+    poles = [[] if word.text in names else _poles(plain, part, place) for place, word in enumerate(part)]
+    negations = [
+        place for place, word in enumerate(part) if is_negation(word.text) and not _is_answer(plain, word)
+    ]
+    targets = Counter(target for negation in negations for target in _targets(plain, part, negation, poles))
+    is_denied = bool(negations) or any(
+        _is_denying(word, poles[place]) and not _is_attribute(part, place) for place, word in enumerate(part)
+    )
+    for place, word in enumerate(part):
+        if place in negations:
+            continue
+        # Not until it is here: once it is here. And open until eight is closed from eight on.
+        if (conjunction == "until" and poles[place]) or (
+            conjunction in ("until", "unless") and place in targets
+        ):
+            continue
+        is_negated = targets[place] % 2 == 1
+        sign = -1 if is_negated else 1
+        text = _NOT + word.text if is_negated else word.text
+        for concept, pole in poles[place]:
+            key = f"#{concept}"
+            if concept in RELATIONS:
+                key += _after(part, place)
+            yield Saying(key, text, sign * pole, is_negated)
+        is_said = not is_denied or place in targets or is_denying(word.text)
+        if poles[place] or not is_said or is_empty(word.text):
+            continue
+        yield Saying(word.stem, text, sign, is_negated)
+        if base := denied_base(word.text):
+            yield Saying(stem(base), text, -sign, not is_negated)
 
 
-def polarity_of(plain: str, words: Sequence[Word], names: frozenset[str] = frozenset()) -> Polarity:
-    """Reads the poles and denials of a text with its words; `names` in lower case have none."""
-    poles: dict[int, set[int]] = {}
-    spoken: dict[int, str] = {}
-    taken: dict[int, int] = {}
-    free = 0
-    for part in _clauses(plain, words):
-        waiting = [place for place, word in enumerate(part) if is_negation(word.text)]
-        for place, word in enumerate(part):
-            found = [] if word.text in names or is_negation(word.text) else poles_of(word.text)
-            if not found or _is_thing(part, place):
-                free += word.text not in names and is_denying(word.text)
-                continue
-            near = [at for at in waiting if place - _REACH <= at < place or _is_object(part, at, place)]
-            # The next concept word is not denied again.
-            waiting = [at for at in waiting if at not in near]
-            for concept, pole in found:
-                spoken.setdefault(concept, f"not {word.text}" if len(near) % 2 else word.text)
-                poles.setdefault(concept, set()).add(-pole if len(near) % 2 else pole)
-            first, pole = found[0]
-            denies = pole < 0 and any(concept in _DENYING for concept, _ in found)
-            taken[first] = taken.get(first, 0) + len(near) + denies
-        free += len(waiting)
-    return Polarity({key: frozenset(value) for key, value in poles.items()}, spoken, taken, free)
+def _is_denying(word: Word, poles: list[tuple[int, int]]) -> bool:
+    return is_denying(word.text) or any(pole < 0 and concept in DENYING for concept, pole in poles)
 
 
-def is_denying(word: str) -> bool:
-    """Whether the word's prefix denies: unknown, incomplete."""
-    return word not in _NO_DENIALS and bool(_DENYING_WORD.match(word))
+def _is_answer(plain: str, word: Word) -> bool:
+    return word.text == "no" and bool(_ANSWER.match(plain, word.start + 2))
+
+
+def _poles(plain: str, part: Sequence[Word], place: int) -> list[tuple[int, int]]:
+    word = part[place]
+    if _is_thing(part, place):
+        return []
+    found = poles_of(word.text)
+    is_state = not is_particle(word.text) or _is_state(plain, word)
+    return [(concept, pole) for concept, pole in found if is_state or concept in RELATIONS]
 
 
 def _is_thing(part: Sequence[Word], place: int) -> bool:
@@ -179,112 +127,120 @@ def _is_thing(part: Sequence[Word], place: int) -> bool:
     return part[place].text in _ALSO_NOUNS and place > 0 and part[place - 1].text in _ARTICLES
 
 
-def _is_object(part: Sequence[Word], negation: int, verb: int) -> bool:
-    """Whether a verb is denied by what follows it: changes nothing, has no effect."""
-    return negation == verb + 1 and part[negation].text in ("no", "nothing", "nobody", "none", "neither")
+_STATE = re.compile(r"\s*(?:[.,;:!?)\n]|$|(?:again|since|now|for|and|but|because|at the|by default)\b)")
 
 
-def is_negation(word: str) -> bool:
-    """Whether the word denies by itself, contractions included."""
-    return word in _NEGATIONS or word.endswith("n't")
+def _is_state(plain: str, particle: Word) -> bool:
+    """Whether on, off, up, down say how a thing is, and not where."""
+    return bool(_STATE.match(plain, particle.start + len(particle.text)))
 
 
-def _clauses(plain: str, words: Sequence[Word]) -> Iterator[list[Word]]:
-    lowered = _NO_NEGATION.sub(lambda match: " " * len(match[0]), plain.lower())
-    extra = [Word("not", "not", match.start()) for match in _NEGATING_PHRASES.finditer(lowered)]
-    kept = [word for word in words if not is_negation(word.text) or lowered[word.start] != " "]
-    # A phrase that denies stands for the negation that it holds.
-    kept = [word for word in kept if not any(one.start == word.start for one in extra)]
-    ends = [match.end() for match in _CLAUSE_END.finditer(plain)] + [len(plain)]
-    rest = sorted([*kept, *extra], key=lambda word: word.start)
-    for end in ends:
-        part = [word for word in rest if word.start < end]
-        rest = rest[len(part) :]
+def _is_attribute(part: Sequence[Word], place: int) -> bool:
+    return place + 1 < len(part) and not is_empty(part[place + 1].text)
+
+
+def _after(part: Sequence[Word], place: int) -> str:
+    return next((word.stem for word in part[place + 1 : place + _SCOPE] if not is_empty(word.text)), "")
+
+
+def _targets(
+    plain: str, part: Sequence[Word], negation: int, poles: Sequence[list[tuple[int, int]]]
+) -> list[int]:
+    """The places of the words that a negation denies."""
+    word = part[negation].text
+    has_verb = negation > 0 and bool(poles[negation - 1])
+    if has_verb and word in _PRONOUNS:
+        return [negation - 1]
+    later = [
+        place
+        for place in range(negation + 1, min(len(part), negation + _SCOPE))
+        if not is_negation(part[place].text)
+        and part[place].text not in _LIGHT
+        and (poles[place] or not is_empty(part[place].text))
+    ]
+    if word in _OF_NOUNS:
+        for place in later:
+            if poles[place] and place <= negation + _REACH and not _is_attribute(part, place):
+                return [place]
+        if has_verb and word == "no":
+            return [negation - 1]
+    if later:
+        # Not more than once: what is denied is the more.
+        compared = [place for place in later if _COMPARED.match(plain, part[place].start)]
+        return compared[:1] or later[:1]
+    before = range(negation - 1, max(-1, negation - _SCOPE), -1)
+    return [place for place in before if not is_empty(part[place].text)][:1]
+
+
+def _clauses(plain: str, words: Sequence[Word]) -> Iterator[tuple[list[Word], str]]:
+    """The words of each clause, and what comes between it and the next."""
+    lowered = plain.lower()
+    phrases = [(match, instead) for pattern, instead in PHRASES for match in pattern.finditer(lowered)]
+    spared, replaced = set[int](), set[int]()
+    for match in _NO_NEGATION.finditer(lowered):
+        spared.update(range(*match.span()))
+    for match, _ in phrases:
+        replaced.update(range(*match.span()))
+    kept = [
+        word
+        for word in words
+        if not (word.start in replaced or (word.start in spared and is_negation(word.text)))
+    ]
+    kept += [Word(instead, stem(instead), match.start()) for match, instead in phrases]
+    kept.sort(key=lambda word: word.start)
+    at = 0
+    # A conjunction belongs to what follows it.
+    ends = [(match.start() + 1, match[0].strip().lower()) for match in _CLAUSE_END.finditer(plain)]
+    for end, conjunction in [*ends, (len(plain) + 1, "")]:
+        part = []
+        while at < len(kept) and kept[at].start < end:
+            part.append(kept[at])
+            at += 1
         if part:
-            yield part
+            yield part, conjunction
 
 
-def opposed_concepts(left: Polarity, right: Polarity) -> tuple[str, str] | None:
-    """The words for a concept of which both speak, each at one pole, and not at the same."""
-    for concept in sorted(set(left.poles) & set(right.poles)):
-        ours, theirs = left.poles[concept], right.poles[concept]
-        if len(ours) == len(theirs) == 1 and ours != theirs:
-            return left.spoken[concept], right.spoken[concept]
+def opposed(
+    left: Sequence[Saying], right: Sequence[Saying], closeness: Closeness, synonyms: float
+) -> tuple[str, str] | None:
+    """How each text speaks of what one affirms and the other denies, if there is such a thing.
+
+    synonyms: the cosine from which on a denied word that the other text lacks is taken for another word there.
+    """
+    ours, theirs = _by_key(left), _by_key(right)
+    for key in sorted(ours.keys() & theirs.keys()):
+        these, those = ([saying.sign for saying in side[key]] for side in (ours, theirs))
+        is_turned = set(these) != set(those) and len(set(these)) == len(set(those)) == 1
+        if is_turned or (len(these) == len(those) and sum(these) != sum(those)):
+            sign = 1 if sum(these) * len(those) > sum(those) * len(these) else -1
+            return _text_of(ours[key], sign), _text_of(theirs[key], -sign)
+    for denied, affirmed in ((ours, theirs), (theirs, ours)):
+        for one in _alone(denied, affirmed, -1)[:_MOST_DENIED]:
+            for other in _alone(affirmed, denied, 1)[:_MOST_AFFIRMED]:
+                if closeness(one.text.removeprefix(_NOT), other.text) >= synonyms:
+                    return (one.text, other.text) if denied is ours else (other.text, one.text)
     return None
 
 
-def prefixed_opposites(left: Sequence[Word], right: Sequence[Word]) -> list[tuple[str, str]]:
-    """Pairs of words of which one is the other with a prefix that denies, and neither stands on both sides."""
-    ours, theirs = {word.text for word in left}, {word.text for word in right}
+def _alone(these: Sayings, those: Sayings, sign: int) -> list[Saying]:
+    """What only one text speaks of, once, as denied by a negation or plainly affirmed."""
     return [
-        (one, other)
-        for one in sorted(ours - theirs)
-        for other in sorted(theirs - ours)
-        if (_is_denial_of(one, other) or _is_denial_of(other, one))
-        # The poles of a concept have been compared already.
-        and not {concept for concept, _ in poles_of(one)} & {concept for concept, _ in poles_of(other)}
+        saying
+        for key, (saying, *more) in these.items()
+        if key not in those
+        and not more
+        and saying.sign == sign
+        and saying.is_negated == (sign < 0)
+        and not is_denying(saying.text)
     ]
 
 
-def is_empty(word: str) -> bool:
-    """Whether the word only holds a sentence together."""
-    return word in _EMPTY
+def _text_of(sayings: Sequence[Saying], sign: int) -> str:
+    return next((saying.text for saying in sayings if saying.sign == sign), sayings[0].text)
 
 
-def is_announcing(word: str, after: str) -> bool:
-    """Whether the word stands before an answer and is no part of it: the result is 7, it comes to 7, it reads: 7.
-
-    after: what follows the word, without the space between.
-    """
-    return (
-        word in _ANNOUNCING
-        or (word in _COMING_TO and after.startswith("to "))
-        or (word in _SAYING and after.startswith((":", '"')))
-    )
-
-
-def are_opposite_words(left: str, right: str) -> bool:
-    """Whether the words are the poles of a concept, or one is the other with a prefix that denies: healthy, unhealthy."""
-    ours, theirs = poles_of(left), poles_of(right)
-    if any((concept, -pole) in theirs for concept, pole in ours):
-        return True
-    return _is_denial_of(left, right) or _is_denial_of(right, left)
-
-
-def _is_denial_of(long: str, short: str) -> bool:
-    return long not in _NO_DENIALS and any(
-        long.startswith(prefix) and len(short) > 2 and _shares_stem(long.removeprefix(prefix), short)
-        for prefix in _PREFIXES
-    )
-
-
-_NO_DENIALS = _listed(
-    "inside input income import increase indeed union unit under until design display discover discount discuss distance "
-    "delay deliver depend detail develop define decide demand inform install intend interest improve impact"
-)
-
-
-_DENYING_WORD = re.compile(
-    r"un(?!i|der|til|less)\w{4,}|in(?:comp|corr|suff|act|val|vis|access)\w+|imposs\w+|dis(?:sat|obe)\w+"
-)
-_ARTICLES = _listed("the a an its their his her my your our this that each every")
-_ALSO_NOUNS = _listed(
-    "change changes upgrade upgrades export exports import imports start end ends stop lock release releases support order "
-    "drop charge cost costs block addition permit close open increase decrease"
-)
-
-
-def _shares_stem(left: str, right: str) -> bool:
-    return stem(left) == stem(right) or (min(len(left), len(right)) > 4 and stem(left)[:5] == stem(right)[:5])
-
-
-_ANNOUNCING = _listed("answer result total sum outcome equals")
-_COMING_TO = _listed("comes came amounts amounted")
-_SAYING = _listed("says said reads read states stated shows showed reports reported tells told")
-_EMPTY = _listed(
-    "a an the this that these those it its is are was were be been being am has have had do does did will would "
-    "should could shall to of in on at by for from with as than then and or but if so we i you he she they them "
-    "our your my his her their us me who which what there here also now just very still yet again any some "
-    "each every all both it's i've we've you've us please sorry unfortunately thanks thank once up out into onto "
-    "over about after before while because since until when where how me get got go went"
-)
+def _by_key(sayings: Sequence[Saying]) -> Sayings:
+    found: Sayings = {}
+    for saying in sayings:
+        found.setdefault(saying.key, []).append(saying)
+    return found

@@ -57,6 +57,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("°c", "celsius"), ("celsius", 1.0)),
     **dict.fromkeys(("°f", "fahrenheit"), ("fahrenheit", 1.0)),
     **dict.fromkeys(("hz", "hertz"), ("hertz", 1.0)),
+    **dict.fromkeys(("x", "×"), ("", 1.0)),
     "khz": ("hertz", 1e3),
     "mhz": ("hertz", 1e6),
     "ghz": ("hertz", 1e9),
@@ -97,7 +98,7 @@ _UNIT = "|".join(
 )
 _SCALE = "|".join(sorted(map(re.escape, _SCALES), key=len, reverse=True))
 _AMOUNT = re.compile(
-    rf"(?P<before>[$€£¥])?(?P<sign>{_SIGN})?(?P<number>{_NUMBER})(?![\d.]*\.\d)"
+    rf"(?:(?P<before>[$€£¥]|\b(?:usd|eur|gbp|jpy)(?=\s))\s?)?(?P<sign>{_SIGN})?(?P<number>{_NUMBER})(?![\d.]*\.\d)"
     rf"(?:(?P<ordinal>st|nd|rd|th)\b|[\s-]?(?P<scale>{_SCALE}|M)\b)?"
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?!\w))?",
     re.IGNORECASE,
@@ -115,7 +116,7 @@ _FRACTION = re.compile(
 )
 _ORDINAL = re.compile(rf"\b(?P<word>{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 _SINGLE = re.compile(rf"\b(?:an?|per|every|each)\s(?P<unit>{_UNIT})(?!\w)", re.IGNORECASE)
-_TIMES = re.compile(r"\b(?P<word>once|twice|thrice)\b", re.IGNORECASE)
+_TIMES = re.compile(r"\b(?P<word>once|twice|thrice|double|triple)\b", re.IGNORECASE)
 # "7 to 10 days" are 7 days and 10 days.
 _AFTER_RANGE = re.compile(
     rf"(?:\s?[-–]\s?|\s(?:to|and|or)\s)(?:{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)", re.IGNORECASE
@@ -129,6 +130,7 @@ _DATES = (
 _CALENDAR = re.compile(
     r"\bQ(?P<q>[1-4])\b|\b(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th) quarter\b"
     rf"|\b(?P<day>{'|'.join(map(str.capitalize, _DAYS))})s?\b"
+    rf"|\b(?P<short>{'|'.join(name[:3].capitalize() for name in _DAYS)})\b(?=[.,])"
     rf"|\b(?P<month>{'|'.join(name.capitalize() for name in _MONTHS if name != 'may')})\b"
     r"|(?<=\b(?:in|by|of|to) )(?P<may>May)\b"
 )
@@ -137,6 +139,7 @@ _CLOCK = re.compile(
     r"|\b(?P<hours>[01]?\d|2[0-4]):(?P<minutes>[0-5]\d)\b|\b(?P<word>noon|midday|midnight)\b",
     re.IGNORECASE,
 )
+_DURATION = re.compile(r"\b(?P<hours>\d{1,3})\s?h\s?(?P<minutes>\d{1,2})\s?(?:m|min)?\b")
 _VERSION = re.compile(r"\bv?(?P<version>\d+(?:\.\d+){2,}(?:[-+.][0-9A-Za-z.]*[0-9A-Za-z])?)\b")
 
 
@@ -151,10 +154,12 @@ class Quantity(NamedTuple):
 
 
 def is_same_quantity(left: Quantity, right: Quantity) -> bool:
-    """Whether two say the same: of one kind and value; a bare 0.93 is also 93 percent."""
+    """Whether two say the same: of one kind and value; a bare 0.93 is also 93 percent, a bare 10 also 10 o'clock."""
     if isinstance(left.value, str) or isinstance(right.value, str):
         return left.kind == right.kind and _is_same_name(str(left.value), str(right.value))
     kinds = {left.kind, right.kind}
+    if kinds == {"", "clock"}:
+        return left.value == right.value * 60 or right.value == left.value * 60
     if len(kinds) > 1 and not (kinds == {"", "ratio"} and 0 < left.value <= 1):
         return False
     return abs(left.value - right.value) <= 1e-9 * max(abs(left.value), abs(right.value))
@@ -167,17 +172,19 @@ def _is_same_name(left: str, right: str) -> bool:
 
 def is_amount(text: str) -> bool:
     """Whether the whole text is a number with its unit, such as 5km, 3.4k, 2nd, GiB."""
-    return bool(_AMOUNT.fullmatch(text) or _CLOCK.fullmatch(text) or text.lower() in _UNITS)
+    return any(shape.fullmatch(text) for shape in (_AMOUNT, _CLOCK, _DURATION)) or text.lower() in _UNITS
 
 
 def find_quantities(text: str) -> tuple[list[Quantity], str]:
     """The quantities in order, and the text with blanks where they stood."""
     found: list[Quantity] = []
+    given = text
     for finder in (
         _dates,
         _calendar,
         _versions,
         _clocks,
+        _durations,
         _amounts,
         _spelled,
         _fractions,
@@ -188,7 +195,34 @@ def find_quantities(text: str) -> tuple[list[Quantity], str]:
         found += news
         for one in news:
             text = text[: one.start] + " " * len(one.text) + text[one.start + len(one.text) :]
-    return sorted(found, key=lambda one: one.start), text
+    found = [one if one.is_soft or not _is_known(given, one) else one._replace(is_soft=True) for one in found]
+    return _joined(sorted(found, key=lambda one: one.start), given), text
+
+
+_KNOWN = re.compile(r"\b(?:the|these|those|all|both)\s$", re.IGNORECASE)
+
+
+def _is_known(text: str, one: Quantity) -> bool:
+    """Whether a number only repeats how many there are: the two tables."""
+    return one.kind == "" and bool(_KNOWN.search(text[max(0, one.start - 8) : one.start]))
+
+
+def _joined(found: list[Quantity], text: str) -> list[Quantity]:
+    """Two hours and a quantity of a smaller unit right after it are one time: 2 h 15 min."""
+    joined: list[Quantity] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last and last.kind == one.kind == "time" and float(one.value) < float(last.value):
+            end = last.start + len(last.text)
+            if _JOINT.fullmatch(text[end : one.start]) and last.text[-2:] != one.text[-2:]:
+                whole = text[last.start : one.start + len(one.text)]
+                joined[-1] = Quantity("time", float(last.value) + float(one.value), whole, last.start)
+                continue
+        joined.append(one)
+    return joined
+
+
+_JOINT = re.compile(r",?\s?(?:and\s)?")
 
 
 def _dates(text: str) -> Iterator[Quantity]:
@@ -218,6 +252,9 @@ def _calendar(text: str) -> Iterator[Quantity]:
             yield Quantity("quarter", number, match[0], match.start())
         elif match["day"]:
             yield Quantity("weekday", match["day"].lower(), match[0], match.start())
+        elif match["short"]:
+            day = next(name for name in _DAYS if name.startswith(match["short"].lower()))
+            yield Quantity("weekday", day, match[0], match.start())
         else:
             name = (match["month"] or match["may"]).lower()
             yield Quantity("month", name, match[0], match.start())
@@ -238,6 +275,12 @@ def _clocks(text: str) -> Iterator[Quantity]:
         else:
             minutes = int(match["hours"]) * 60 + int(match["minutes"])
         yield Quantity("clock", float(minutes), match[0], match.start())
+
+
+def _durations(text: str) -> Iterator[Quantity]:
+    for match in _DURATION.finditer(text):
+        seconds = int(match["hours"]) * 3600 + int(match["minutes"]) * 60
+        yield Quantity("time", float(seconds), match[0], match.start())
 
 
 def _amounts(text: str) -> Iterator[Quantity]:
@@ -291,5 +334,7 @@ def _singles(text: str) -> Iterator[Quantity]:
         kind, factor = _unit(match["unit"])
         yield Quantity(kind, factor, match[0], match.start(), is_soft=True)
     for match in _TIMES.finditer(text):
-        value = {"once": 1.0, "twice": 2.0, "thrice": 3.0}[match["word"].lower()]
+        value = {"once": 1.0, "twice": 2.0, "double": 2.0, "thrice": 3.0, "triple": 3.0}[
+            match["word"].lower()
+        ]
         yield Quantity("", value, match[0], match.start(), is_soft=value == 1)

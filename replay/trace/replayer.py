@@ -205,7 +205,8 @@ class Replayer:
             completion_tokens=recorded.completion_tokens,
         )
         given = [] if value is ABSENT and recorded.stream else value
-        return Reply(self._places.fill(given), recorded.stream, error)
+        fill = self._places.fill
+        return Reply(fill(given), recorded.stream, None if error is None else _told(error, fill))
 
     def _done(self, done: Done, now_ms: float) -> None:
         at = self._open.pop(done.id, None)

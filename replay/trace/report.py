@@ -59,7 +59,8 @@ class Measured(NamedTuple):
 class TraceResult(NamedTuple):
     """The verdict on one trace.
 
-    runs_passed of runs: more than one where a strategy runs it several times. history: of this and of earlier reports,
+    runs_passed of runs: more than one where a strategy runs it several times; runs_asked: at most so many were to be made,
+    and fewer were where no other could change the verdict. history: of this and of earlier reports,
     oldest first, a letter each: P, F, or M where the runs of one report differed.
     """
 
@@ -70,6 +71,7 @@ class TraceResult(NamedTuple):
     notes: tuple[Reason, ...] = ()
     runs: int = 1
     runs_passed: int = 0
+    runs_asked: int = 1
     metrics: Mapping[str, Measured] = {}
     change: str = ""
     history: str = ""

@@ -6,7 +6,7 @@ from typing import Final
 from replay.errors import counted
 from replay.trace.report import Report, TraceResult, percent
 
-__all__ = ["headline", "render_console"]
+__all__ = ["headline", "printable", "render_console"]
 
 _MOST_TRACES: Final = 8
 _MOST_REASONS: Final = 2
@@ -21,7 +21,7 @@ def render_console(report: Report, label: str = "") -> str:
     lines += _changes(report)
     lines += [f"  note: {note}" for note in report.notes]
     # What the model or the agent said must not act on the terminal.
-    return "".join(_printable(line) + "\n" for line in lines)
+    return "".join(printable(line) + "\n" for line in lines)
 
 
 def headline(report: Report) -> str:
@@ -95,5 +95,6 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
+    """The line with what would act on a terminal escaped."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

@@ -215,7 +215,7 @@ def _trace(trace: TraceResult) -> dict[str, Any]:
         "change": _CHANGES.get(trace.change, ""),
         "is_new": trace.change == "new_failure",
         "is_flaky": trace.is_flaky,
-        "runs": f"{trace.runs_passed} of {trace.runs} runs" if trace.runs > 1 else "",
+        "runs": _runs(trace),
         "reasons": [(reason.kind.replace("_", " "), reason.message) for reason in trace.reasons],
         "notes": [(note.kind.replace("_", " "), note.message) for note in trace.notes],
         "metrics": [
@@ -229,6 +229,13 @@ def _trace(trace: TraceResult) -> dict[str, Any]:
         ],
         "history_text": ", ".join(_HISTORY_NAMES[letter] for letter in trace.history),
     }
+
+
+def _runs(trace: TraceResult) -> str:
+    if trace.runs_asked <= 1 and trace.runs <= 1:
+        return ""
+    left_out = f", {trace.runs_asked} asked for" if trace.runs < trace.runs_asked else ""
+    return f"{trace.runs_passed} of {trace.runs} runs{left_out}"
 
 
 def _used(measured: Measured | None) -> str:

@@ -199,6 +199,7 @@ class _Reader:
             self._list(fields, "notes", parts, self._reason),
             runs,
             self._count(fields, "runs_passed", parts, runs),
+            self._count({"runs_asked": runs} | fields, "runs_asked", parts),
             {
                 name: self._measured(one, (*parts, "metrics", name))
                 for name, one in metrics.items()

@@ -18,8 +18,9 @@ __all__ = ["INSTALL", "PACKAGE", "load_model"]
 
 PACKAGE = "wordllama"
 INSTALL = (
-    'meaning = ["@<your hub>//wordllama"] on the test; without Bazel, pip download --no-deps '
-    "--only-binary :all: --python-version 3.13 wordllama==0.4.0.post1, and its directory on PYTHONPATH"
+    'of a test, meaning = ["@<your hub>//wordllama"]; of the command, bazel run @agent_replay//tools/meaning:replay; '
+    "without Bazel, pip install --no-deps --only-binary :all: --python-version 3.13 --target DIR "
+    "wordllama==0.4.0.post1, and DIR on PYTHONPATH"
 )
 _VOCABULARY = ("tokenizers", "l2_supercat_tokenizer_config.json")
 _WEIGHTS = ("weights", "l2_supercat_256.safetensors")

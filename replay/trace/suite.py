@@ -1,7 +1,7 @@
 """suite.json: what must hold of each trace, and of how many. Pure; standard library and orjson.
 
     {"schema": 1, "threshold": 0.95, "allowed_drop": 0.02, "trajectory": "unordered",
-     "budgets": {"steps": {"over_baseline": 0.5}, "tokens": 20000},
+     "read_only": ["read_file"], "budgets": {"steps": {"over_baseline": 0.5}, "tokens": 20000},
      "compare": {"calls": [{"path": "$.input.at", "ignore": true, "reason": "a time"}]},
      "categories": {"search": {"threshold": 0.9}},
      "traces": {"search-07": {"expected_success": false}, "edit-2": {"skip": "the tool is gone"}}}
@@ -32,6 +32,7 @@ __all__ = [
     "JUDGED_BY",
     "LOWER_BOUND",
     "MAX_RUNS",
+    "MAX_TOOLS",
     "MEANING",
     "METRICS",
     "SCHEMA",
@@ -45,7 +46,7 @@ __all__ = [
     "Price",
     "Suite",
     "TraceRules",
-    "check_suite",
+    "close_name",
     "read_suite",
 ]
 
@@ -67,6 +68,7 @@ METRICS: Final[Mapping[str, str]] = {
 }
 """Metric -> its unit."""
 MAX_RUNS: Final = 1000
+MAX_TOOLS: Final = 500
 _MAX_BYTES = 4 << 20
 _MOST: Final = 1e15
 _PER: Final = 1_000_000
@@ -110,6 +112,7 @@ class Layer(NamedTuple):
     budgets: Mapping[str, Budget] = {}
     compare: Mapping[str, Rules] = {}
     consensus: ConsensusRule | None = None
+    read_only: tuple[str, ...] | None = None
 
 
 class Category(NamedTuple):
@@ -128,7 +131,7 @@ class Override(NamedTuple):
 
 
 class TraceRules(NamedTuple):
-    """What one trace must keep. answer: None leaves it to the strategy."""
+    """What one trace must keep. answer: None leaves it to the strategy; read_only: tools that it may call once more."""
 
     expected_success: bool | str = AS_RECORDED
     trajectory: str = MODES[0]
@@ -139,6 +142,7 @@ class TraceRules(NamedTuple):
     call_rules: Rules = EXACT
     state_rules: Rules = EXACT
     consensus: ConsensusRule | None = None
+    read_only: tuple[str, ...] = ()
     skip: str = ""
 
     @property
@@ -169,7 +173,7 @@ class Suite(NamedTuple):
             said["budgets"] |= layer.budgets
             for domain, own in layer.compare.items():
                 rules[domain] = Rules((*rules[domain].listed, *own.listed))
-            for name in ("expected_success", "trajectory", "answer", "state", "consensus"):
+            for name in ("expected_success", "trajectory", "answer", "state", "consensus", "read_only"):
                 value = getattr(layer, name)
                 if value is not None:
                     said[name] = value
@@ -189,36 +193,12 @@ def read_suite(data: bytes, place: str) -> Suite:
         raise FixtureError(refusal.what, where, refusal.fix) from None
 
 
-def check_suite(suite: Suite, traces: Iterable[tuple[str, str]], place: str) -> list[FixtureError]:
-    """What a suite says of what is not there. traces: (trace_id, category) of all that the suite is for."""
-    known = list(traces)
-    ids, categories = {trace_id for trace_id, _ in known}, {category for _, category in known}
-    found = []
-    for noun, names, there in (("traces", suite.traces, ids), ("categories", suite.categories, categories)):
-        for name in names:
-            if name not in there:
-                what = "there is no such trace" if noun == "traces" else "no trace is of this category"
-                fix = f"take it out of the suite{_nearest(name, sorted(there))}"
-                found.append(FixtureError(what, Location(place, path=json_path((noun, name))), fix))
-    if suite.categories:
-        for category in sorted(categories - suite.categories.keys()):
-            trace_id = min(trace_id for trace_id, other in known if other == category)
-            what = f"the suite does not name the category {shown(category)} of {shown(trace_id)}"
-            fix = f"add {shown(category)}: {{}}{_nearest(category, sorted(suite.categories))}"
-            found.append(FixtureError(what, Location(place, path="$.categories"), fix))
-    return found
-
-
-def _nearest(name: str, there: Sequence[str]) -> str:
-    near = _close(name, there)
-    return f", or did you mean {shown(near)}?" if near else ""
-
-
-def _close(name: str, there: Sequence[str]) -> str:
+def close_name(name: str, there: Iterable[str]) -> str:
+    """The name of `there` that was perhaps meant, "" if none is near."""
     # Late: only a mistake needs it.
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, there, 1)), "")
+    return next(iter(get_close_matches(name, list(there), 1)), "")
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -232,7 +212,9 @@ class _Refused(Exception):
         self.what, self.parts, self.fix, self.path = what, parts, fix, path
 
 
-_LAYER_KEYS: Final = ("expected_success", "trajectory", "answer", "state", "budgets", "compare", "consensus")
+_LAYER_KEYS: Final = (
+    *("expected_success", "trajectory", "read_only", "answer", "state", "budgets", "compare", "consensus"),
+)
 _RATE_KEYS: Final = ("threshold", "allowed_drop")
 _SUITE_KEYS: Final = (
     *("schema", "description", *_RATE_KEYS, "judge_by", *_LAYER_KEYS),
@@ -311,7 +293,20 @@ def _layer(fields: Mapping[str, Any], parts: Parts) -> Layer:
         budgets,
         compare,
         _consensus(fields["consensus"], (*parts, "consensus")) if "consensus" in fields else None,
+        _names(fields["read_only"], (*parts, "read_only")) if "read_only" in fields else None,
     )
+
+
+def _names(value: Any, parts: Parts) -> tuple[str, ...]:
+    """The names of tools, each once."""
+    if not isinstance(value, list) or len(value) > MAX_TOOLS:
+        raise _Refused(f"must be a list of up to {MAX_TOOLS} names of tools, not {shown(value)}", parts)
+    for at, name in enumerate(value):
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS or not name.isprintable():
+            raise _Refused(f"must be the name of a tool, not {shown(name)}", (*parts, at))
+        if name in value[:at]:
+            raise _Refused("names a tool twice", (*parts, at))
+    return tuple(value)
 
 
 def _rules(value: Any, parts: Parts) -> Rules:
@@ -381,7 +376,7 @@ def _keys(fields: dict[str, Any], known: Sequence[str], parts: Parts) -> dict[st
 
 
 def _unknown(key: str, known: Sequence[str], parts: Parts) -> _Refused:
-    near = _close(key, known)
+    near = close_name(key, known)
     fix = f'did you mean "{near}"?' if near else f"write one of {', '.join(known)}"
     return _Refused("is no key of a suite here", parts, fix)
 

@@ -7,10 +7,11 @@
 
 Every call of the baseline is assigned to at most one of the run: first as many alike as can be, then what is left of
 the same tool by the least difference. What found nobody is *missing* or *extra*, a pair that is not alike is
-*changed*, and *moved* is the smallest set of alike pairs without which the rest is in order.
+*changed*, and *moved* is the smallest set of alike pairs without which the rest is in order. An extra call of a tool that
+only reads is *tolerated*: it is told, and fails no mode.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from replay.errors import UsageError
@@ -64,6 +65,16 @@ class Trajectory(NamedTuple):
     moved: tuple[tuple[int, int], ...]
     changed: tuple[Changed, ...]
     score: float
+    tolerated: tuple[int, ...] = ()
+
+    def notes(self) -> list[str]:
+        """A sentence for each call that is extra and fails nothing, since it only reads."""
+        found = [
+            f"call {other + 1} is extra, and only reads: {self.actual[other]}" for other in self.tolerated
+        ]
+        if len(found) > _MAX_REASONS:
+            found[_MAX_REASONS:] = [f"and {len(found) - _MAX_REASONS} more such calls"]
+        return found
 
     def reasons(self) -> list[str]:
         """A sentence for each difference that the mode does not allow, [] if passed."""
@@ -105,8 +116,11 @@ def compare_trajectory(
     mode: str,
     rules: Rules = EXACT,
     closeness: Closeness | None = None,
+    read_only: Container[str] = (),
 ) -> Trajectory:
     """Compares the calls of a run with those of its baseline. Rules are over {"name", "input"}: `$.input.timeout`.
+
+    read_only: the tools of which an extra call is tolerated.
 
     Raises UsageError for a mode that is none.
     """
@@ -123,7 +137,8 @@ def compare_trajectory(
     )
     in_pairs = {one for one, _ in pairs}, {other for _, other in pairs}
     missing = tuple(one for one in rest if one not in in_pairs[0])
-    extra = tuple(other for other in new if other not in in_pairs[1])
+    more = [other for other in new if other not in in_pairs[1]]
+    extra = tuple(other for other in more if actual[other].name not in read_only)
     moved = tuple(out_of_order(matched))
     return Trajectory(
         mode,
@@ -136,6 +151,7 @@ def compare_trajectory(
         moved,
         changed,
         2 * len(matched) / (len(expected) + len(actual)) if expected or actual else 1.0,
+        tuple(other for other in more if actual[other].name in read_only),
     )
 
 

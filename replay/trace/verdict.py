@@ -1,6 +1,7 @@
 """The verdict on a suite: each trace by its runs, then the conditions on how many hold. Pure.
 
     report = judge(suite, replays, previous)        the same values give the same report, in whatever order they come
+    report = judge_trials(suite, tried, previous)   the same of runs that were tried before (vote.py, trials.py)
 
 A rate of few traces is not known well. Its Wilson interval is in every sentence about it, and where the threshold lies
 within, the sentence says that so few traces cannot tell.
@@ -8,50 +9,52 @@ within, the sentence says that so few traces cannot tell.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from replay.errors import AgentError, FixtureError, ReplayError, counted
+from replay.errors import AgentError, FixtureError, counted
 from replay.session.chunk import shown
 from replay.trace.comparators import Closeness
-from replay.trace.consensus import ConsensusRule, Trial, recompute
-from replay.trace.outcome import NO_SNAPSHOTS, Outcome, answer_by, answers_agree, judge_run
+from replay.trace.outcome import NO_SNAPSHOTS, answer_by
 from replay.trace.previous import compare_with, drop_of, with_history
-from replay.trace.replayer import Replayed, Run
+from replay.trace.replayer import Replayed
 from replay.trace.report import (
     AGENT,
     FAILED,
-    PASSED,
     SKIPPED,
     Changes,
     Check,
     Group,
-    Measured,
-    Reason,
     Report,
     TraceResult,
     percent,
 )
 from replay.trace.snapshot import Snapshot
-from replay.trace.spending import judge_budgets, measure
 from replay.trace.statistics import Rate, rates_by
-from replay.trace.strategies import LIVE
-from replay.trace.suite import LOWER_BOUND, MEANING, Category, Suite, TraceRules, check_suite
+from replay.trace.suite import LOWER_BOUND, MEANING, Category, Suite
+from replay.trace.suite_check import check_suite
+from replay.trace.trials import TraceTrials
+from replay.trace.vote import count_trials, counts_votes, try_runs
 
-__all__ = ["judge", "judge_trace", "needs_closeness"]
+__all__ = ["judge", "judge_trials", "needs_closeness", "versions_of"]
 
 NOTHING: Final[Mapping[str, Mapping[str, Snapshot]]] = {}
-_MOST_REASONS: Final = 20
+NO_VERSIONS: Final[Mapping[str, str]] = {}
 _ROUNDING: Final = 1e-9
 
 
-def needs_closeness(suite: Suite, replayed: Sequence[Replayed]) -> bool:
+def needs_closeness(suite: Suite, replayed: Sequence[Replayed | TraceTrials]) -> bool:
     """Whether judging these asks for a text model."""
-    for one in replayed:
-        rules = suite.rules_for(one.baseline.trace_id, one.baseline.category)
-        by_meaning = one.strategy.compare != "snapshot" and answer_by(rules, one.strategy) == MEANING
-        if not rules.skip and (by_meaning or rules.needs_closeness):
-            return True
-    return False
+    return any(_needs_closeness(suite, one) for one in replayed)
+
+
+def _needs_closeness(suite: Suite, one: Replayed | TraceTrials) -> bool:
+    if isinstance(one, TraceTrials):
+        rules = suite.rules_for(one.trace_id, one.category)
+        by_meaning = answer_by(rules, one.strategy) == MEANING or rules.answer_rules.needs_closeness
+        return not rules.skip and counts_votes(rules, one.strategy) and by_meaning
+    rules = suite.rules_for(one.baseline.trace_id, one.baseline.category)
+    by_meaning = one.strategy.compare != "snapshot" and answer_by(rules, one.strategy) == MEANING
+    return not rules.skip and (by_meaning or rules.needs_closeness)
 
 
 def judge(
@@ -67,13 +70,30 @@ def judge(
 
     Raises FixtureError for two traces of one id, UsageError where a text model is missing.
     """
-    ordered = sorted(replayed, key=lambda one: (one.baseline.category, one.baseline.trace_id))
-    _refuse_doubles(ordered)
-    results = [
-        judge_trace(suite, one, closeness, snapshots.get(one.baseline.trace_id, NO_SNAPSHOTS))
-        for one in ordered
+    tried = [
+        try_runs(suite, one, closeness, snapshots.get(one.baseline.trace_id, NO_SNAPSHOTS))
+        for one in replayed
     ]
-    traces = with_history(results, previous)
+    versions = versions_of(replayed)
+    return judge_trials(suite, tried, previous, name=name, closeness=closeness, versions=versions)
+
+
+def judge_trials(
+    suite: Suite,
+    tried: Sequence[TraceTrials],
+    previous: Report | None = None,
+    *,
+    name: str = "",
+    closeness: Closeness | None = None,
+    versions: Mapping[str, str] = NO_VERSIONS,
+) -> Report:
+    """The report on runs that were tried before: the votes of each trace are counted by the suite.
+
+    Raises FixtureError for two traces of one id, UsageError where a text model is missing, or too few runs were made.
+    """
+    ordered = sorted(tried, key=lambda one: (one.category, one.trace_id))
+    _refuse_doubles(ordered)
+    traces = with_history([count_trials(suite, one, closeness) for one in ordered], previous)
     judged = [trace for trace in traces if trace.status != SKIPPED]
     rates = rates_by((trace.category, trace.passed) for trace in judged)
     overall = Group("", Rate(sum(trace.passed for trace in judged), len(judged)), suite.threshold)
@@ -91,116 +111,11 @@ def judge(
         checks,
         traces,
         changes,
-        _versions(ordered),
-        tuple(_notes(suite, ordered, traces, changes)),
+        versions,
+        tuple(_notes(suite, traces, changes)),
         suite.description,
         _fault(ordered, traces),
     )
-
-
-def judge_trace(
-    suite: Suite,
-    replayed: Replayed,
-    closeness: Closeness | None = None,
-    snapshots: Mapping[str, Snapshot] = NO_SNAPSHOTS,
-) -> TraceResult:
-    """The verdict on one trace over all its runs."""
-    baseline, strategy = replayed.baseline, replayed.strategy
-    rules = suite.rules_for(baseline.trace_id, baseline.category)
-    if rules.skip:
-        note = Reason("trace", f"not judged: {rules.skip}")
-        return TraceResult(baseline.trace_id, baseline.category, SKIPPED, notes=(note,), runs=0)
-    is_timed = LIVE in (strategy.model, strategy.tools)
-    before = measure(baseline, suite.prices, is_timed)
-    outcomes, spent = [], []
-    for run in replayed.runs:
-        outcome = judge_run(baseline, run, rules, strategy, closeness, snapshots)
-        used = measure(run.actual, suite.prices, is_timed)
-        if not any(reason.kind == AGENT for reason in outcome.reasons):
-            found, over, unjudged = judge_budgets(rules.budgets, before, used, is_timed)
-            outcome = Outcome((*outcome.reasons, *over), (*outcome.notes, *unjudged))
-            spent.append(found)
-        outcomes.append(outcome)
-    passed, notes = _over_runs(replayed, outcomes, rules, closeness)
-    return TraceResult(
-        baseline.trace_id,
-        baseline.category,
-        PASSED if passed else FAILED,
-        () if passed else _gather([outcome.reasons for outcome in outcomes], notes),
-        _gather([(*outcome.reasons, *outcome.notes) if passed else outcome.notes for outcome in outcomes],
-                notes if passed else ()),
-        len(outcomes),
-        sum(outcome.passed for outcome in outcomes),
-        _middle(spent),
-    )  # fmt: skip
-
-
-def _over_runs(
-    replayed: Replayed, outcomes: Sequence[Outcome], rules: TraceRules, closeness: Closeness | None
-) -> tuple[bool, tuple[Reason, ...]]:
-    """Whether the runs together hold, and what is to be said of them as a whole."""
-    runs, passed = len(outcomes), sum(outcome.passed for outcome in outcomes)
-    if not runs:
-        return False, (Reason(AGENT, "there is no run of it"),)
-    # One suite is for every strategy, and one run of a strategy that makes one is no vote.
-    if replayed.strategy.compare != "consensus" and (rules.consensus is None or replayed.strategy.runs == 1):
-        some = (Reason("consensus", f"{passed} of {runs} runs passed"),) if 0 < passed < runs else ()
-        return passed == runs, some
-    rule = _rule(rules.consensus, runs)
-    by = answer_by(rules, replayed.strategy)
-
-    def agree(one: object, other: object) -> float:
-        return float(not answers_agree(one, other, rules, by, closeness))
-
-    trials = [
-        Trial(number, _answer(run), outcome.passed)
-        for number, (run, outcome) in enumerate(zip(replayed.runs, outcomes, strict=True), 1)
-    ]
-    verdict = recompute(rule, trials, agree)
-    said = f"{passed} of {runs} runs passed, they agree by {verdict.agreement:.2f}"
-    if verdict.odd:
-        said += f"; odd: run {', '.join(map(str, verdict.odd))}"
-    reasons = [Reason("consensus", reason) for reason in verdict.reasons]
-    return verdict.passed, (Reason("consensus", said), *reasons)
-
-
-def _rule(rule: ConsensusRule | None, runs: int) -> ConsensusRule:
-    """The suite's rule, else that most runs pass. More runs than it speaks of need as large a share of passes."""
-    if rule is None:
-        return ConsensusRule(runs, runs // 2 + 1)
-    if runs <= rule.runs:
-        return rule
-    return ConsensusRule(runs, -(-rule.passes * runs // rule.runs), rule.agreement)
-
-
-def _answer(run: Run) -> Any:
-    return run.actual.final_answer if run.error is None else {"error": run.error.what}
-
-
-def _gather(of_runs: Sequence[Sequence[Reason]], first: Sequence[Reason]) -> tuple[Reason, ...]:
-    """Of all runs, what is the same said once, and which runs say it where not all do."""
-    runs = Counter(reason for reasons in of_runs for reason in set(reasons))
-    found = list(first)
-    for number, reasons in enumerate(of_runs, 1):
-        for reason in dict.fromkeys(reasons):
-            if runs[reason] == len(of_runs):
-                said = reason
-            elif len(of_runs) > 1:
-                said = Reason(reason.kind, f"run {number}: {reason.message}")
-            if said not in found:
-                found.append(said)
-    if len(found) > _MOST_REASONS:
-        found[_MOST_REASONS:] = [Reason(found[-1].kind, f"and {len(found) - _MOST_REASONS} more")]
-    return tuple(found)
-
-
-def _middle(spent: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
-    """Each metric of the run in the middle, the lower of two."""
-    found = {}
-    for metric in spent[0] if spent else ():
-        known = sorted(one[metric].actual for one in spent if one[metric].actual is not None)  # type: ignore[type-var]
-        found[metric] = spent[0][metric]._replace(actual=known[(len(known) - 1) // 2] if known else None)
-    return found
 
 
 # -- conditions ---------------------------------------------------------------------------------------------------
@@ -265,8 +180,8 @@ def rate_of(rate: Rate) -> str:
 # -- around it ----------------------------------------------------------------------------------------------------
 
 
-def _refuse_doubles(replayed: Sequence[Replayed]) -> None:
-    ids = Counter(one.baseline.trace_id for one in replayed)
+def _refuse_doubles(tried: Sequence[TraceTrials]) -> None:
+    ids = Counter(one.trace_id for one in tried)
     for trace_id, times in sorted(ids.items()):
         if times > 1:
             raise FixtureError(
@@ -274,16 +189,24 @@ def _refuse_doubles(replayed: Sequence[Replayed]) -> None:
             )
 
 
-def _fault(replayed: Sequence[Replayed], traces: Sequence[TraceResult]) -> int:
-    errors: list[ReplayError] = [run.error for one in replayed for run in one.runs if run.error is not None]
-    if any(error.exit_code == 2 for error in errors):
-        return 2
-    failed = [trace for trace in traces if trace.status == FAILED]
-    is_agent = failed and all(trace.reasons and trace.reasons[0].kind == AGENT for trace in failed)
+def _fault(tried: Sequence[TraceTrials], traces: Sequence[TraceResult]) -> int:
+    if any(trial.fault == FixtureError.exit_code for one in tried for trial in one.trials):
+        return FixtureError.exit_code
+    failed = {trace.trace_id for trace in traces if trace.status == FAILED}
+    is_agent = failed and all(_is_agents(one) for one in tried if one.trace_id in failed)
     return AgentError.exit_code if is_agent else 0
 
 
-def _versions(replayed: Sequence[Replayed]) -> dict[str, str]:
+def _is_agents(tried: TraceTrials) -> bool:
+    """Whether a trace failed since its agent did not start, broke the protocol or hung."""
+    failed = [trial for trial in tried.trials if not trial.passed]
+    if not failed:
+        return not tried.trials
+    return all(trial.reasons[0].kind == AGENT for trial in failed)
+
+
+def versions_of(replayed: Sequence[Replayed]) -> dict[str, str]:
+    """Of the agent and the model, of the baselines and of the runs."""
     found = {}
     for key, member in (("agent", "agent_version"), ("model", "model_version")):
         before = {getattr(one.baseline, member) for one in replayed}
@@ -295,9 +218,10 @@ def _versions(replayed: Sequence[Replayed]) -> dict[str, str]:
     return found
 
 
-def _notes(
-    suite: Suite, replayed: Sequence[Replayed], traces: Sequence[TraceResult], changes: Changes | None
-) -> Iterator[str]:
+def _notes(suite: Suite, traces: Sequence[TraceResult], changes: Changes | None) -> Iterator[str]:
+    made, asked = sum(trace.runs for trace in traces), sum(trace.runs_asked for trace in traces)
+    if made < asked:
+        yield f"{made} of {counted(asked, 'run')} were made: the others could change no verdict"
     skipped = sum(trace.status == SKIPPED for trace in traces)
     if skipped:
         yield f"{counted(skipped, 'trace')} not judged: the suite says so"

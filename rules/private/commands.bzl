@@ -61,7 +61,7 @@ def replay_commands(name = "", *, suites, commands = None, **kwargs):
     * `new` makes a scenario from a prompt.
 
     Messages print the commands as `//:record` and so on, so make them in the root package and without a name; those of
-    a transport suite print the package that its attribute `commands` names.
+    a suite with the attribute `commands` print the package that it names.
 
     Args:
       name: "" for commands that are called as above; `x` for `x_record`, `x_refresh` and so on.

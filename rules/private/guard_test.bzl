@@ -5,6 +5,10 @@ load(":layout.bzl", "can_be_label", "package_files", "package_tree", "scenario_n
 load(":replay_test.bzl", "with_tag")
 
 _ATTRS = {
+    "commands": attr.string(
+        doc = "The package of the commands, as messages write it.",
+        default = "//",
+    ),
     "overrides": attr.string_list(
         doc = "The scenarios that are declared to have a replay.override.json.",
     ),
@@ -26,6 +30,9 @@ _ATTRS = {
     ),
     "tree": attr.string_list(
         doc = "Every path below the package, directories with a slash at the end.",
+    ),
+    "workspace_modes": attr.string_list(
+        doc = "The scenarios whose options compare which files of the workspace are executable.",
     ),
     "_guard": attr.label(
         doc = "The program that checks.",
@@ -52,6 +59,8 @@ def _fixture_guard_test_impl(ctx):
         "pins": ctx.attr.pins,
         "tree": ctx.attr.tree,
         "subpackages": ctx.attr.subpackages,
+        "commands": ctx.attr.commands,
+        "workspace_modes": ctx.attr.workspace_modes,
         "files": files,
     })
     return launch(ctx, ctx.attr._guard, manifest, ctx.runfiles(files = ctx.files.srcs)) + [
@@ -65,7 +74,7 @@ _fixture_guard_test = rule(
     test = True,
 )
 
-def fixture_guard_test(name, scenarios = None, overrides = [], pins = [], suite = "", **kwargs):
+def fixture_guard_test(name, scenarios = None, overrides = [], pins = [], workspace_modes = [], suite = "", **kwargs):
     """Checks all fixtures of this package; fails when run, never at loading.
 
     Args:
@@ -73,8 +82,9 @@ def fixture_guard_test(name, scenarios = None, overrides = [], pins = [], suite 
       scenarios: the directories that have a test; None for every one with an input.json.
       overrides: the scenarios that are declared to have a replay.override.json.
       pins: the scenarios that are declared to pin prompt and tool schemas.
+      workspace_modes: the scenarios whose options have workspace_modes.
       suite: the label of the suite that the guard belongs to.
-      **kwargs: the common attributes of tests.
+      **kwargs: `commands`, and the common attributes of tests.
     """
     files = package_tree()
     is_file = {path: True for path in files}
@@ -89,6 +99,7 @@ def fixture_guard_test(name, scenarios = None, overrides = [], pins = [], suite 
         scenarios = scenarios,
         overrides = overrides,
         pins = pins,
+        workspace_modes = workspace_modes,
         suite = suite,
         size = kwargs.pop("size", None) or "small",
         tags = with_tag(kwargs.pop("tags", None), "block-network"),

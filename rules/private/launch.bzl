@@ -1,9 +1,9 @@
 """How a manifest becomes a target: the shared program under the target's name, and the manifest in its environment.
 
-The executable is a symlink to the program, so there is no shell between Bazel and Python. The start-up script of
-a py_binary looks for its files in RUNFILES_DIR, in "<argv[0]>.runfiles", or in the ".runfiles" directory around argv[0],
-all before it follows the link. Each of them is the target's own tree, under `bazel test` and `bazel run` alike, and it
-holds the program's runfiles as well. A worker elsewhere may get a copy instead of a link: that changes nothing.
+The executable is a symlink to the program. The start-up script of a py_program, as that of a py_binary, looks for its
+files in "<argv[0]>.runfiles" and in the ".runfiles" directory around argv[0], before it follows the link if it does.
+Each of them is the target's own tree, under `bazel test` and `bazel run` alike, and it holds the program's runfiles as
+well. A worker elsewhere may get a copy instead of a link: that changes nothing.
 """
 
 def rlocation_path(ctx, file):

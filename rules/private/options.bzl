@@ -29,9 +29,8 @@ def replay_options(
         to be there, and may be any. After the surface and a blank may stand which lines are meant: a method, the kind of
         a session/update, the type of an event, of the workspace the file ("workspace out/build.log"); only then may the
         path be "$", the whole line. What differs in nothing else keeps its bytes in every command.
-      workspace_modes: why the executable bit of the files of the workspace is compared and written. It is all of a mode
-        that git keeps. Bazel hands it on in its sandbox, but runs no test again for a change of nothing else, and remote
-        execution may make every input executable.
+      workspace_modes: why it is compared which files of the workspace are executable, all of a mode that git keeps. They
+        stand in workspace.executable.txt, a path a line, sorted: to Bazel, the mode of a fixture is no content.
       arrival_order: why lanes that no one can tell apart may be bound in the order of arrival.
       leftovers: why processes that outlive the agent are only a warning.
       forced_exit: why an agent that has to be ended by a signal is only a warning.

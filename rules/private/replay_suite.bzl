@@ -1,8 +1,8 @@
 """acp_replay_suite: every scenario directory of a package as a test, and the guard over all of them."""
 
 load(":guard_test.bzl", "fixture_guard_test")
-load(":layout.bzl", "can_be_label", "package_files", "scenario_names", "target_name")
-load(":replay_test.bzl", "replay_target")
+load(":layout.bzl", "can_be_label", "files_below", "package_files", "scenario_names", "target_name")
+load(":replay_test.bzl", "compares_modes", "replay_target")
 load(":scenarios.bzl", "scenarios_name", "scenarios_of")
 
 def naming_problem(scenarios, targets):
@@ -15,16 +15,19 @@ def naming_problem(scenarios, targets):
     Returns:
       a string.
     """
+    taken = {}
+    twice = None
+    for target in targets:
+        if target in taken and not twice:
+            twice = target
+        taken[target] = True
     for directory in scenarios:
         if "/" in directory or not can_be_label(directory) or directory in ["", ".", ".."]:
             return "scenario {} is no subdirectory that Bazel can name; write the name of one directory without \"/\", \":\" and \"\\\"".format(repr(directory))
-        if directory in targets:
+        if directory in taken:
             # Its output would lie where the directory's files belong.
             return "directory {} has the name of a target of this suite; rename the directory".format(repr(directory))
-    for index, target in enumerate(targets):
-        if target in targets[:index]:
-            return "two targets would be called {}; rename one of the scenario directories".format(repr(target))
-    return ""
+    return "two targets would be called {}; rename one of the scenario directories".format(repr(twice)) if twice else ""
 
 def own_attributes(common, own):
     """A scenario's attributes: its tags are added to the suite's, everything else replaces them.
@@ -75,7 +78,8 @@ def acp_replay_suite(
         a scenario of `per_scenario` keeps its own.
       shard_count: shards of the batched target.
       cwd_parent: the directory below which an agent's cwd is made; empty for below TEST_TMPDIR.
-      **kwargs: the common attributes of tests, without `flaky`, passed to every test.
+      **kwargs: `commands` (the package in which the suite's replay_commands are made, "//" if not said), and the common
+        attributes of tests, without `flaky`, passed to every test.
     """
     suite = "//{}:{}".format(native.package_name(), name)
     if shard_count and not batched:
@@ -84,7 +88,7 @@ def acp_replay_suite(
     found = scenario_names(paths) if scenarios == None else scenarios
     every = {directory: True for directory in found + overrides + pins + per_scenario.keys()}.keys()
     alone = [directory for directory in every if not batched or directory in per_scenario]
-    together = [directory for directory in every if directory not in alone]
+    together = [directory for directory in every if batched and directory not in per_scenario]
     guard = name + "_guard_test"
     batch = name + "_batch_test"
     tests = [target_name(directory) for directory in alone] + ([batch] if together else [])
@@ -93,9 +97,9 @@ def acp_replay_suite(
         fail("{}: {}".format(suite, problem))
     shared = dict(
         agent = agent,
-        paths = paths,
-        overrides = overrides,
-        pins = pins,
+        files = files_below(paths),
+        overrides = {directory: True for directory in overrides},
+        pins = {directory: True for directory in pins},
         rules = rules,
         options = options,
         surfaces = surfaces,
@@ -118,6 +122,11 @@ def acp_replay_suite(
         scenarios = every,
         overrides = overrides,
         pins = pins,
+        workspace_modes = [
+            directory
+            for directory in every
+            if compares_modes(per_scenario.get(directory, {}).get("options", options))
+        ],
         suite = suite,
         **kwargs
     )

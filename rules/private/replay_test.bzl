@@ -18,6 +18,10 @@ _ATTRS = {
     "batched": attr.bool(
         doc = "Whether one process replays all `scenarios`, shared out over `shard_count` shards.",
     ),
+    "commands": attr.string(
+        doc = "The package of the commands on the scenarios, as messages write it: \"//\" or \"//scenarios/acp\".",
+        default = "//",
+    ),
     "cwd_parent": attr.string(
         doc = "The directory below which the agent's cwd is made, for agents that treat the temporary directory " +
               "specially; empty for below TEST_TMPDIR.",
@@ -72,10 +76,10 @@ def _agent(ctx):
         got.name,
     ))
 
-def _scenario(ctx, directory):
-    """One entry of the manifest, with whatever files there are: the runner knows which must be there."""
+def _scenario(ctx, directory, declares_override, pins):
+    """One entry of the manifest, without its files."""
     package = ctx.label.package
-    entry = {
+    return {
         "name": directory,
         "label": label_text(ctx.label),
         "package": package,
@@ -83,17 +87,36 @@ def _scenario(ctx, directory):
         "files": {},
         "workspace": {},
         "workspace_expected": {},
-        "declares_override": directory in ctx.attr.overrides,
-        "pins": directory in ctx.attr.pins,
+        "declares_override": declares_override,
+        "pins": pins,
         "cwd_parent": ctx.attr.cwd_parent,
     }
-    prefix = directory + "/"
+
+def _scenarios(ctx):
+    """The entries of the manifest, with whatever files there are: the runner knows which must be there."""
+    overrides = {directory: True for directory in ctx.attr.overrides}
+    pins = {directory: True for directory in ctx.attr.pins}
+    entries = {
+        directory: _scenario(ctx, directory, directory in overrides, directory in pins)
+        for directory in ctx.attr.scenarios
+    }
     for target in ctx.attr.srcs:
+        directory = _directory_of(target.label.name, entries)
+        if not directory:
+            continue
+        key, name = place(target.label.name[len(directory) + 1:])
         for file in target[DefaultInfo].files.to_list():
-            if target.label.name.startswith(prefix):
-                key, name = place(target.label.name[len(prefix):])
-                entry[key][name] = rlocation_path(ctx, file)
-    return entry
+            entries[directory][key][name] = rlocation_path(ctx, file)
+    return entries.values()
+
+def _directory_of(path, directories):
+    """The first of the directories around `path` that is one of `directories`; "" if none is."""
+    steps = path.split("/")
+    for length in range(1, len(steps)):
+        directory = "/".join(steps[:length])
+        if directory in directories:
+            return directory
+    return ""
 
 def _check_surfaces(ctx, agent):
     for name in ctx.attr.surfaces:
@@ -134,7 +157,8 @@ def _acp_replay_test_impl(ctx):
         "rules": [json.decode(rule) for rule in ctx.attr.rules],
         "options": options,
         "surfaces": ctx.attr.surfaces,
-        "scenarios": [_scenario(ctx, directory) for directory in ctx.attr.scenarios],
+        "commands": ctx.attr.commands,
+        "scenarios": _scenarios(ctx),
     })
     runfiles = ctx.runfiles(files = ctx.files.srcs + [manifest]).merge(agent.runfiles)
     return launch(ctx, ctx.attr._runner, manifest, runfiles) + [
@@ -149,13 +173,14 @@ _acp_replay_test = rule(
     test = True,
 )
 
-def replay_target(name, agent, paths, scenarios, overrides, pins, rules, options, **attributes):
+def replay_target(name, agent, files, scenarios, overrides, pins, rules, options, **attributes):
     """One test over `scenarios`: what acp_replay_test and acp_replay_suite share.
 
     Args:
       name: the target's name.
       agent: label of an acp_agent.
-      paths: what package_files() returned.
+      files: directory to its files, as paths relative to it; more directories than `scenarios` are passed over, and
+        so are more `overrides` and `pins`, which are dicts with the directories as keys.
       scenarios: directories, relative to the package.
       overrides: scenarios whose replay.override.json takes part.
       pins: scenarios that pin prompt and tool schemas.
@@ -165,21 +190,31 @@ def replay_target(name, agent, paths, scenarios, overrides, pins, rules, options
     """
     srcs = []
     for directory in scenarios:
-        srcs.extend(scenario_files(paths, directory, directory in overrides, directory in pins))
+        srcs.extend(scenario_files(
+            files.get(directory, []),
+            directory,
+            directory in overrides,
+            directory in pins,
+            compares_modes(options),
+        ))
     _acp_replay_test(
         name = name,
         agent = agent,
         # A file name may begin with "@" or "//"; the colon makes it a label of this package.
         srcs = [":" + path for path in srcs],
         scenarios = scenarios,
-        overrides = [directory for directory in overrides if directory in scenarios],
-        pins = [directory for directory in pins if directory in scenarios],
+        overrides = [directory for directory in scenarios if directory in overrides],
+        pins = [directory for directory in scenarios if directory in pins],
         rules = [json.encode(rule) for rule in rules],
         options = json.encode(options) if options else "{}",
         size = attributes.pop("size", None) or "small",
         tags = with_tag(attributes.pop("tags", None), "block-network"),
         **attributes
     )
+
+def compares_modes(options):
+    """Whether what replay_options() returned, or None, says that it counts which files are executable."""
+    return hasattr(options, "workspace_modes")
 
 def with_tag(tags, tag):
     """`tags`, which may be None, with one more, once."""
@@ -196,16 +231,17 @@ def acp_replay_test(name, agent, directory = None, override = False, pins = Fals
       pins: whether the scenario compares the prompt and the tool schemas with its expected files.
       rules: further rules of the normaliser, each from replay_rule().
       options: what the comparison may pass over, from replay_options().
-      **kwargs: `surfaces`, `cwd_parent`, and the common attributes of tests, without `flaky`.
+      **kwargs: `surfaces`, `commands`, `cwd_parent`, and the common attributes of tests, without `flaky`.
     """
     directory = directory or name.removesuffix("_test")
+    prefix = directory + "/"
     replay_target(
         name = name,
         agent = agent,
-        paths = package_files(),
+        files = {directory: [path[len(prefix):] for path in package_files(directory) if path.startswith(prefix)]},
         scenarios = [directory],
-        overrides = [directory] if override else [],
-        pins = [directory] if pins else [],
+        overrides = {directory: True} if override else {},
+        pins = {directory: True} if pins else {},
         rules = rules,
         options = options,
         **kwargs

@@ -42,6 +42,7 @@ def scenarios_of(name, tests):
       tests: names of replay tests of this package, each with its `target_compatible_with`.
     """
     collected = []
+    chosen = []
     for test, constraints in tests.items():
         if type(constraints) == "list" and constraints:
             native.config_setting(
@@ -49,9 +50,11 @@ def scenarios_of(name, tests):
                 constraint_values = constraints,
                 visibility = ["//visibility:private"],
             )
-            collected = collected + select({":" + test + ".fits": [":" + test], "//conditions:default": []})
+            chosen.append(select({":" + test + ".fits": [":" + test], "//conditions:default": []}))
         else:
-            collected = collected + [":" + test]
+            collected.append(":" + test)
+    for choice in chosen:
+        collected = collected + choice
     _replay_scenarios(
         name = scenarios_name(name),
         testonly = True,

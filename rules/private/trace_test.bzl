@@ -28,6 +28,9 @@ _ATTRS = {
     "agent_env": attr.string_dict(
         doc = "Environment of the agent; expanded like `agent_args`. Nothing of the caller's environment leaks in.",
     ),
+    "all_runs": attr.bool(
+        doc = "Whether every run is made of a trace whose outcome is decided before.",
+    ),
     "channel": attr.string(
         doc = "Where the agent speaks the protocol: its stdin and stdout, or the socket that AGENT_REPLAY_TRACE names.",
         default = "stdio",
@@ -159,6 +162,7 @@ def _trace_test_impl(ctx):
         "parts": [rlocation_path(ctx, file) for file in ctx.files.parts],
         "meaning": [path for target in ctx.attr.meaning for path in target[PyInfo].imports.to_list()],
         "jobs": ctx.attr.jobs,
+        "all_runs": ctx.attr.all_runs,
         "run_seconds": ctx.attr.run_seconds,
         "exit_seconds": ctx.attr.exit_seconds,
     } | _files(ctx))
@@ -314,8 +318,8 @@ def trace_regression_test(
       unknown: "fail", "nearest" or "live": what a tool call gets that the trace does not hold.
       hermetic_live: the reason why what is live needs no network, such as "the model is a function of the agent"; then
         the test is an ordinary one.
-      **kwargs: `args`, `env`, `data` and `channel` of the agent, `env_inherit_live`, `runs`, `jobs`, `previous`, `meaning`, `model_api`, `upstream`,
-        `run_seconds`, `exit_seconds`, and the common attributes of tests, without `flaky` and `shard_count`.
+      **kwargs: `args`, `env`, `data` and `channel` of the agent, `env_inherit_live`, `runs`, `all_runs`, `jobs`, `previous`, `meaning`, `model_api`,
+        `upstream`, `run_seconds`, `exit_seconds`, and the common attributes of tests, without `flaky` and `shard_count`.
     """
     label = "//{}:{}".format(native.package_name(), name)
     if strategy not in STRATEGIES:
@@ -334,6 +338,7 @@ def trace_regression_test(
         "agent": agent,
         "agent_args": kwargs.pop("args", None) or [],
         "agent_env": kwargs.pop("env", None) or {},
+        "all_runs": kwargs.pop("all_runs", None),
         "channel": kwargs.pop("channel", None),
         "data": kwargs.pop("data", None) or [],
         "env_inherit_live": env_inherit_live,
@@ -351,6 +356,9 @@ def trace_regression_test(
         "upstream": kwargs.pop("upstream", None),
     }
     made = []
+
+    # Which runs of several are made, the suite decides; a trace that runs once is of any suite, and so is its action.
+    judging = {"meaning": kwargs.pop("meaning", None) or [], "suite": suite}
     if parts > 1:
         shared = {key: kwargs[key] for key in ["target_compatible_with", "restricted_to"] if key in kwargs}
         _trace_replay(
@@ -358,7 +366,7 @@ def trace_regression_test(
             testonly = True,
             tags = ["manual"],
             visibility = ["//visibility:private"],
-            **(attributes | shared)
+            **(attributes | shared | (judging if strategy == "consensus" or attributes["runs"] not in [None, 0, 1] else {}))
         )
         for number in range(parts):
             made.append("{}.part_{}".format(name, number))
@@ -374,14 +382,12 @@ def trace_regression_test(
             )
     _trace_test(
         name = name,
-        meaning = kwargs.pop("meaning", None) or [],
         parts = [":" + part for part in made],
         previous = kwargs.pop("previous", None),
         size = kwargs.pop("size", None) or "medium",
-        suite = suite,
         tags = tags,
         threshold = _as_json(label, threshold),
-        **(attributes | kwargs)
+        **(attributes | judging | kwargs)
     )
     for command, own_tags in {"accept": [], "record": ["no-remote-cache", "requires-network"]}.items():
         _trace_command(

@@ -61,25 +61,23 @@ def transport_variants(paths):
             found[(directory, split[0])] = True
     return sorted(found)
 
-def transport_files(paths, directory, variant):
+def transport_files(names, directory, variant):
     """The files that the test of a variant bundles.
 
     Args:
-      paths: what package_files() returned.
+      names: the files of the directory, as paths relative to it.
       directory: the scenario's directory, relative to the package.
       variant: the variant.
 
     Returns:
       a list of paths relative to the package: the variant's own files, and those of no variant.
     """
-    prefix = directory + "/"
-
-    # Which an editor or a test by hand may have left in the source tree.
-    names = [path[len(prefix):] for path in paths if path.startswith(prefix) and "__pycache__/" not in path]
     return [
-        prefix + name
+        directory + "/" + name
         for name in names
-        if _variant_of(name) in ["", variant] and name.partition(".")[2] not in _FOR_RECORDING
+        # Which an editor or a test by hand may have left in the source tree.
+        if "__pycache__/" not in name and
+           _variant_of(name) in ["", variant] and name.partition(".")[2] not in _FOR_RECORDING
     ]
 
 def transport_place(name):

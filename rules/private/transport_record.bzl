@@ -151,6 +151,6 @@ def transport_record(name, subject, providers, args = [], env = {}, tags = [], *
         subject = subject,
         subject_args = args,
         subject_env = env,
-        tags = tags + ["manual", "no-remote-cache"],
+        tags = tags + ["manual", "no-remote-cache", "requires-network"],
         **kwargs
     )

@@ -1,6 +1,6 @@
 """transport_replay_suite: every transcript of a package as a test, and the guard over all of them."""
 
-load(":layout.bzl", "package_files", "target_name")
+load(":layout.bzl", "files_below", "package_files", "target_name")
 load(":replay_suite.bzl", "naming_problem", "own_attributes")
 load(":scenarios.bzl", "scenarios_name", "scenarios_of")
 load(":transport_guard_test.bzl", "transport_guard_test")
@@ -37,6 +37,7 @@ def transport_replay_suite(
     """
     suite = "//{}:{}".format(native.package_name(), name)
     paths = package_files()
+    files = files_below(paths)
     found = transport_variants(paths)
     guard = name + "_guard_test"
     tests = {}
@@ -61,7 +62,7 @@ def transport_replay_suite(
         fits[test] = attributes.get("target_compatible_with")
         transport_target(
             name = test,
-            srcs = transport_files(paths, directory, variant),
+            srcs = transport_files(files[directory], directory, variant),
             scenario = directory,
             variant = variant,
             suite = suite,

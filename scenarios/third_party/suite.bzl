@@ -48,6 +48,7 @@ def third_party_suite(name, agent, rules = [], options = None, **kwargs):
         agent = agent,
         rules = _RULES + rules,
         options = options or replay_options(),
+        commands = "//" + native.package_name(),
         tags = ["manual"],
         visibility = ["//scenarios/third_party:__subpackages__"],
         **kwargs

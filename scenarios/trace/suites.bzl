@@ -72,6 +72,7 @@ def desk_suite(name, agent):
         ],
         visibility = [
             "//scenarios/trace:__pkg__",
+            "//tests/trace:__pkg__",
             "//tests/trace_scenarios:__pkg__",
         ],
     )

@@ -170,6 +170,19 @@ class World:
                 return stored
         raise AssertionError(f"the orchestrator was closed before {event_type}")
 
+    async def wait_for_answer(self, thread_id: str, start: str) -> None:
+        """Return when a message of the agent begins so: its words may come after the end of its turn."""
+        await self._bounded(self._find_answer(thread_id, start), f"answer that begins with {start!r}")
+
+    async def _find_answer(self, thread_id: str, start: str) -> None:
+        async for _ in self.orchestrator.feed.stream():
+            said = (
+                node for node in self.thread(thread_id).nodes.values() if node.item_kind == "agent_message"
+            )
+            if any(node.text.startswith(start) for node in said):
+                return
+        raise AssertionError(f"the orchestrator was closed before an answer began with {start!r}")
+
     async def _bounded[T](self, awaited: Awaitable[T], what: str) -> T:
         waiting = asyncio.ensure_future(awaited)
         failure = self.orchestrator.failure

@@ -39,8 +39,10 @@ def left(scenario: Scenario) -> Scenario:
     return scenario
 
 
-def _mode(scenario: Scenario, name: str) -> int:
-    return (scenario.fixture / "workspace.expected" / name).stat().st_mode & 0o111
+def _executable(scenario: Scenario) -> str | None:
+    """What workspace.executable.txt holds, None where it is not there."""
+    file = scenario.fixture / "workspace.executable.txt"
+    return file.read_text() if file.exists() else None
 
 
 def _failed(outcome: Any) -> list[str]:
@@ -66,11 +68,11 @@ def test_binary_is_written_as_it_is_and_compared_by_digest_and_size(left: Scenar
 
 
 def test_modes_are_no_part_of_it_unless_asked(left: Scenario) -> None:
-    assert _mode(left, "run.sh") == 0
-    (left.fixture / "workspace.expected" / "a.txt").chmod(0o755)
+    assert _executable(left) is None
+    (left.fixture / "workspace.executable.txt").write_text("a.txt\n")
     assert left.run().code == 0
+    assert left.refresh("hello").text == "hello: deleted workspace.executable.txt (+0 -1)\n"
     assert left.refresh("hello").text == "hello: unchanged\n"
-    assert _mode(left, "a.txt") == 0o111
 
 
 @pytest.fixture
@@ -83,20 +85,31 @@ def test_executable_bit_is_compared_and_written_where_asked(with_modes: Scenario
     outcome = with_modes.run()
     assert _failed(outcome) == ["workspace"]
     assert "$.executable: expected absent, actual true" in outcome.first_line
-    said = "hello: wrote workspace.expected/run.sh (+0 -0, executable now)\n"
-    assert with_modes.refresh("hello").text == said
-    assert _mode(with_modes, "run.sh") & 0o100
-    assert (_mode(with_modes, "a.txt"), _mode(with_modes, "logo.png")) == (0, 0)
+    assert with_modes.refresh("hello").text == "hello: wrote workspace.executable.txt (+1 -0)\n"
+    assert _executable(with_modes) == "run.sh\n"
     assert with_modes.run().code == 0
     assert with_modes.refresh("hello").text == "hello: unchanged\n"
-    (with_modes.fixture / "workspace.expected" / "a.txt").chmod(0o755)
+    (with_modes.fixture / "workspace.executable.txt").write_text("a.txt\nrun.sh\n")
     assert "$.executable: expected true, actual absent" in with_modes.run().first_line
-    said = "hello: wrote workspace.expected/a.txt (+0 -0, no longer executable)\n"
-    assert with_modes.refresh("hello").text == said
+    assert with_modes.refresh("hello").text == "hello: wrote workspace.executable.txt (+0 -1)\n"
+    assert with_modes.run().code == 0
+    _seed(with_modes, run_sh={"text": "#!/bin/sh\n"}, logo_png=_binary(_BINARY), a_txt={"text": "a\n"})
+    assert "$.executable: expected true, actual absent" in with_modes.run().first_line
+    assert with_modes.refresh("hello").text == "hello: deleted workspace.executable.txt (+0 -1)\n"
     assert with_modes.run().code == 0
 
 
-def test_accept_writes_the_executable_bit_whatever_became_of_the_outputs(with_modes: Scenario) -> None:
+def test_mode_of_a_file_of_the_fixture_says_nothing(with_modes: Scenario) -> None:
+    """It is lost, or every input has it, wherever Bazel hands the fixture on."""
+    assert with_modes.refresh("hello").code == 0
+    for mode in (0o755, 0o444):
+        for path in (with_modes.fixture / "workspace.expected").iterdir():
+            path.chmod(mode)
+        assert with_modes.run().code == 0
+        assert with_modes.refresh("hello").text == "hello: unchanged\n"
+
+
+def test_accept_writes_which_are_executable_whatever_became_of_the_outputs(with_modes: Scenario) -> None:
     with_modes.outputs = with_modes.directory / _TEST
     assert with_modes.run().code == 1
     # As Bazel leaves its outputs.
@@ -109,12 +122,9 @@ def test_accept_writes_the_executable_bit_whatever_became_of_the_outputs(with_mo
     os.rename(with_modes.outputs.parent / "zipped.zip", with_modes.outputs / "outputs.zip")
     done = _command(with_modes, "accept")
     assert done.code == 0, done.text
-    assert "hello/workspace.expected/run.sh\n  (the same text, executable now)\n" in done.text
-    assert done.text.endswith(
-        "hello: wrote workspace.expected/run.sh (+0 -0, executable now)\n1 scenario accepted\n"
-    )
-    assert _mode(with_modes, "run.sh") & 0o100
-    assert (_mode(with_modes, "a.txt"), _mode(with_modes, "logo.png")) == (0, 0)
+    assert "hello/workspace.executable.txt\n" in done.text and "+run.sh\n" in done.text
+    assert done.text.endswith("hello: wrote workspace.executable.txt (+1 -0)\n1 scenario accepted\n")
+    assert _executable(with_modes) == "run.sh\n"
     shutil.rmtree(with_modes.outputs)
     assert with_modes.run().code == 0
 

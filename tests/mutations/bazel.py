@@ -23,6 +23,8 @@ class Attempt(NamedTuple):
     run: int
     shard: int
     is_cached: bool
+    strategy: str
+    """Where Bazel says that it came from: "linux-sandbox", "remote", "remote cache hit", …"""
     log: str
     """What the test printed, without Bazel's own header."""
     directory: Path
@@ -58,6 +60,11 @@ class Test(NamedTuple):
         return bool(self.attempts) and all(attempt.is_cached for attempt in self.attempts)
 
     @property
+    def strategies(self) -> set[str]:
+        """Where the attempts of this invocation came from; empty for a test that did not need any."""
+        return {attempt.strategy for attempt in self.attempts if not attempt.is_cached}
+
+    @property
     def log(self) -> str:
         return "".join(attempt.log for attempt in self.attempts)
 
@@ -74,25 +81,43 @@ class Invocation(NamedTuple):
     """Both of its streams."""
     tests: Mapping[str, Test]
     """By label."""
+    runners: Mapping[str, int]
+    """How many actions, tests included, came from where; empty if Bazel got nowhere."""
 
 
 class Bazel:
-    """Bazel in the work tree `root`. `scratch` is a directory for its build events."""
+    """Bazel in the work tree `root`. `scratch` is a directory for its build events.
 
-    def __init__(self, root: Path, scratch: Path) -> None:
+    startup: its start-up options. env is added to the shell's. umask: that of Bazel and its server; -1 for the shell's.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        scratch: Path,
+        startup: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        umask: int = -1,
+    ) -> None:
         self._root = root
-        self._events = scratch / "events.json"
-        self._environment = {name: value for name, value in os.environ.items() if not _OWN.match(name)}
+        self.events = scratch / "events.json"
+        self._startup = startup
+        own = {name: value for name, value in os.environ.items() if not _OWN.match(name)}
+        self._environment = {**own, **(env or {})}
+        self._umask = umask
 
     def call(self, command: str, *arguments: str, env: Mapping[str, str] | None = None) -> Invocation:
-        """Run `bazel COMMAND ARGUMENTS` to its end; env is added to the shell's."""
-        self._events.write_bytes(b"")
-        flags = ["--config=ci", "--keep_going", f"--build_event_json_file={self._events}"]
-        flags = [] if command == "shutdown" else flags
+        """Run `bazel COMMAND ARGUMENTS` to its end; env is added to this Bazel's."""
+        self.events.write_bytes(b"")
+        # Without conversion a file is one here, wherever it came from.
+        events = [f"--build_event_json_file={self.events}", "--nobuild_event_json_file_path_conversion"]
+        flags = ["--config=ci", "--keep_going", *events]
+        flags = [] if command in ("shutdown", "clean") else flags
         done = subprocess.run(
-            [self._root / "tools" / "bazel", command, *flags, *arguments],
+            [self._root / "tools" / "bazel", *self._startup, command, *flags, *arguments],
             cwd=self._root,
             env={**self._environment, **(env or {})},
+            umask=self._umask,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -100,18 +125,27 @@ class Bazel:
             errors="replace",
             check=False,
         )
-        return Invocation(done.returncode, done.stdout, _tests(self._events.read_text(errors="replace")))
+        lines = self.events.read_text(errors="replace").split("\n")
+        found = [json.loads(line) for line in lines if line]
+        return Invocation(done.returncode, done.stdout, _tests(found), _runners(found))
 
 
-def _tests(events: str) -> dict[str, Test]:
+def _runners(events: Sequence[dict[str, Any]]) -> dict[str, int]:
+    counts = (
+        event.get("buildMetrics", {}).get("actionSummary", {}).get("runnerCount", []) for event in events
+    )
+    return {one["name"]: one["count"] for several in counts for one in several if one["name"] != "total"}
+
+
+def _tests(events: Sequence[dict[str, Any]]) -> dict[str, Test]:
     attempts: dict[str, list[Attempt]] = {}
     status: dict[str, str] = {}
-    for line in events.split("\n"):
-        event = json.loads(line) if line else {}
+    for event in events:
         ident = event.get("id", {})
         if "testResult" in ident:
             attempts.setdefault(_name(ident["testResult"]["label"]), []).extend(_attempt(ident, event))
-        elif "testSummary" in ident:
+        # A build that broke off has an event without a summary in its place.
+        elif "testSummary" in event:
             status[_name(ident["testSummary"]["label"])] = event["testSummary"]["overallStatus"]
     return {
         label: Test(verdict, sorted(attempts.get(label, []), key=lambda one: (one.run, one.shard)))
@@ -134,4 +168,5 @@ def _attempt(ident: dict[str, Any], event: dict[str, Any]) -> Iterator[Attempt]:
             log = Path(_name(unquote(urlsplit(file["uri"]).path)))
             text = _HEADER.sub("", log.read_text(errors="replace"), count=1)
             is_cached = bool(result.get("cachedLocally"))
-            yield Attempt(place.get("run", 1), place.get("shard", 1), is_cached, text, log.parent)
+            strategy = result.get("executionInfo", {}).get("strategy", "")
+            yield Attempt(place.get("run", 1), place.get("shard", 1), is_cached, strategy, text, log.parent)

@@ -8,16 +8,17 @@ _WIDTHS = (58, 62, 110)
 
 
 class Report:
-    """Prints each row as it comes."""
+    """Prints each row as it comes. `subject` heads the first column."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: str = "mutation") -> None:
+        self._subject = subject
         self.passed = 0
         self.failed = 0
         self._began = time.monotonic()
 
     def heading(self, text: str) -> None:
         print(f"\n== {text} ({time.monotonic() - self._began:.0f} s)", flush=True)
-        print(f"{'':4} {_cell('mutation', 0)} {_cell('expected', 1)} got")
+        print(f"{'':4} {_cell(self._subject, 0)} {_cell('expected', 1)} got")
 
     def row(self, what: str, expected: str, got: str, problems: list[str]) -> None:
         """A row passed if it has no problem; the problems of one that failed stand below it, whole."""

@@ -108,6 +108,14 @@ CHANGES = (
         "pins",
     ),
     Change(
+        "a file that shall be executable, misspelt",
+        "workspace-modes",
+        replace("workspace.executable.txt", "bin/hello", "bin/helo"),
+        ("workspace:1 $.executable: expected absent, actual true",),
+        "workspace",
+        guard='workspace.executable.txt:1: names "bin/helo", which is no file of workspace.expected/',
+    ),
+    Change(
         "a word of the override",
         "error-mid-stream",
         replace("replay.override.json", "broke off", "went on"),

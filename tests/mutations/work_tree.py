@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["EXTRA", "WorkTree", "open_work_tree"]
+__all__ = ["EXTRA", "WorkTree", "copy_tree", "open_work_tree"]
 
 EXTRA = "mutants"
 """The directory of packages that only the copy has."""
@@ -58,11 +58,11 @@ def open_work_tree(source: Path) -> Iterator[tuple[WorkTree, Path]]:
     scratch.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _copy(source, root)
+        copy_tree(source, root)
         yield WorkTree(root), scratch
 
 
-def _copy(source: Path, root: Path) -> None:
+def copy_tree(source: Path, root: Path) -> None:
     """Make `root` hold exactly what git would see in `source`; a file that did not change keeps its time."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

@@ -1,4 +1,4 @@
-"""Tests of py_bytecode."""
+"""Tests of py_bytecode, py_bundle and py_program."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 
@@ -15,8 +15,30 @@ def _bytecode_lies_beside_its_source_impl(ctx):
 
 _bytecode_lies_beside_its_source_test = analysistest.make(_bytecode_lies_beside_its_source_impl)
 
+def _program_is_few_files_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    paths = [file.short_path for file in target[DefaultInfo].default_runfiles.files.to_list()]
+    ours = [path for path in paths if not path.startswith("../")]
+    asserts.equals(env, [
+        "tests/rules/bytecode/modules.bundle",
+        "tests/rules/bytecode/program",
+        "tools/bytecode/start.py",
+    ], sorted(ours))
+
+    # Pure Python is in the bundle; native code is not, and nobody reads what describes a distribution.
+    packages = {
+        path.partition("/site-packages/")[2].partition("/")[0]: None
+        for path in paths
+        if "/site-packages/" in path
+    }
+    asserts.equals(env, ["orjson"], packages.keys())
+    return analysistest.end(env)
+
+_program_is_few_files_test = analysistest.make(_program_is_few_files_impl)
+
 def bytecode_tests(name):
-    """Tests of py_bytecode.
+    """Tests of py_bytecode, py_bundle and py_program.
 
     Args:
       name: the name of the test_suite.
@@ -25,7 +47,14 @@ def bytecode_tests(name):
         name = "bytecode_lies_beside_its_source_test",
         target_under_test = "//tests/rules/bytecode:package.bytecode",
     )
+    _program_is_few_files_test(
+        name = "program_is_few_files_test",
+        target_under_test = "//tests/rules/bytecode:program",
+    )
     native.test_suite(
         name = name,
-        tests = [":bytecode_lies_beside_its_source_test"],
+        tests = [
+            ":bytecode_lies_beside_its_source_test",
+            ":program_is_few_files_test",
+        ],
     )

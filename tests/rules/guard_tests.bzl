@@ -13,9 +13,11 @@ def _suite_guard_sees_the_whole_tree_impl(ctx):
     asserts.equals(env, "tests/rules/suite", manifest["package"])
     asserts.equals(env, "//tests/rules/suite:suite_guard_test", manifest["label"])
     asserts.equals(env, "//tests/rules/suite:suite", manifest["suite"])
+    asserts.equals(env, "//tests/rules/suite", manifest["commands"])
     asserts.equals(env, _SCENARIOS + ["override-gone"], manifest["scenarios"])
     asserts.equals(env, ["with-override", "override-gone"], manifest["overrides"])
     asserts.equals(env, ["pinned"], manifest["pins"])
+    asserts.equals(env, manifest["scenarios"], manifest["workspace_modes"])
     asserts.equals(env, ["nested"], manifest["subpackages"])
     asserts.equals(env, manifest["tree"], sorted(manifest["tree"]))
     for path in ["BUILD.bazel", "plain/", "plain/notes.txt", "plain/workspace/", "plain/workspace/sub/a.txt", "größe-日本/workspace/日本/naïve ☕.txt"]:
@@ -31,7 +33,8 @@ def _guard_alone_finds_the_scenarios_impl(ctx):
     env = analysistest.begin(ctx)
     manifest = manifest_of(analysistest.target_actions(env))
     asserts.equals(env, _SCENARIOS, manifest["scenarios"])
-    asserts.equals(env, "//tests/rules/suite:guard_alone", manifest["suite"])
+    asserts.equals(env, [], manifest["workspace_modes"])
+    asserts.equals(env, ("//tests/rules/suite:guard_alone", "//"), (manifest["suite"], manifest["commands"]))
     return analysistest.end(env)
 
 _guard_alone_finds_the_scenarios_test = analysistest.make(_guard_alone_finds_the_scenarios_impl)

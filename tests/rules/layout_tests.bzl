@@ -3,7 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 
 # buildifier: disable=bzl-visibility
-load("//rules/private:layout.bzl", "can_be_label", "place", "scenario_files", "scenario_names", "target_name")
+load("//rules/private:layout.bzl", "can_be_label", "files_below", "place", "scenario_files", "scenario_names", "target_name")
 
 # buildifier: disable=bzl-visibility
 load("//rules/private:replay_suite.bzl", "naming_problem")
@@ -19,6 +19,7 @@ _PATHS = [
     "a/stdout.expected.jsonl",
     "a/system-prompt.expected.md",
     "a/tool-schemas.expected.json",
+    "a/workspace.executable.txt",
     "a/workspace.expected/b.txt",
     "a/workspace.seed.json",
     "a/workspace/input.json",
@@ -38,14 +39,15 @@ def _scenario_takes_only_what_it_declares_impl(ctx):
     always = ["input.json", "session.1.jsonl", "session.jsonl", "stdout.expected.jsonl", "workspace.seed.json"]
     seed = ["workspace.expected/b.txt", "workspace/input.json"]
     pins = ["system-prompt.expected.md", "tool-schemas.expected.json"]
-    for override in [False, True]:
-        for pinned in [False, True]:
-            asserts.equals(
-                env,
-                sorted(["a/" + name for name in always + seed + (pins if pinned else []) + (["replay.override.json"] if override else [])]),
-                scenario_files(_PATHS, "a", override, pinned),
-            )
-    asserts.equals(env, [], scenario_files(_PATHS, "gone", True, True))
+    for override, pinned, modes in [(False, False, False), (True, False, False), (False, True, False), (False, False, True), (True, True, True)]:
+        own = (["replay.override.json"] if override else []) + (pins if pinned else []) + (["workspace.executable.txt"] if modes else [])
+        asserts.equals(
+            env,
+            sorted(["a/" + name for name in always + seed + own]),
+            scenario_files(files_below(_PATHS)["a"], "a", override, pinned, modes),
+        )
+    asserts.equals(env, ["a", "ab"], files_below(_PATHS).keys())
+    asserts.equals(env, [], scenario_files([], "gone", True, True, True))
     return unittest.end(env)
 
 _scenario_takes_only_what_it_declares_test = unittest.make(_scenario_takes_only_what_it_declares_impl)
@@ -55,6 +57,7 @@ def _files_have_their_place_impl(ctx):
     asserts.equals(env, ("files", "session.1.jsonl"), place("session.1.jsonl"))
     asserts.equals(env, ("workspace", "src/a.c"), place("workspace/src/a.c"))
     asserts.equals(env, ("workspace_expected", "src/a.c"), place("workspace.expected/src/a.c"))
+    asserts.equals(env, ("files", "workspace.executable.txt"), place("workspace.executable.txt"))
     return unittest.end(env)
 
 _files_have_their_place_test = unittest.make(_files_have_their_place_impl)

@@ -36,6 +36,7 @@ def _manifest_is_whole_impl(ctx):
     manifest = manifest_of(analysistest.target_actions(env))
     asserts.equals(env, 1, manifest["version"])
     asserts.equals(env, "//tests/rules/suite:suite", manifest["suite"])
+    asserts.equals(env, "//tests/rules/suite", manifest["commands"])
     asserts.equals(env, "_main", manifest["workspace_name"])
     asserts.equals(env, False, manifest["batched"])
     asserts.equals(env, "agent", manifest["agent"]["name"])
@@ -83,6 +84,11 @@ def _expected_workspace_is_apart_impl(ctx):
     asserts.equals(env, {}, scenario["workspace"])
     asserts.equals(
         env,
+        "_main/tests/rules/suite/seeded/workspace.executable.txt",
+        scenario["files"].get("workspace.executable.txt"),
+    )
+    asserts.equals(
+        env,
         {
             "made.sh": "_main/tests/rules/suite/seeded/workspace.expected/made.sh",
             "made.txt": "_main/tests/rules/suite/seeded/workspace.expected/made.txt",
@@ -108,8 +114,15 @@ def _test_starts_the_runner_impl(ctx):
         for action in analysistest.target_actions(env)
         if target[DefaultInfo].files_to_run.executable in action.outputs.to_list()
     ][0].removeprefix("Executable"))
-    for needed in ["tests/rules/suite/dot.ted_test.manifest.json", "tests/rules/suite/agent.sh", "replay/errors.py"]:
-        asserts.true(env, needed in [file.short_path for file in runfiles], needed + " is not among the runfiles")
+    paths = [file.short_path for file in runfiles]
+    for needed in ["tests/rules/suite/dot.ted_test.manifest.json", "tests/rules/suite/agent.sh", "replay/runner/main.modules.bundle"]:
+        asserts.true(env, needed in paths, needed + " is not among the runfiles")
+
+    # Each file of the runner costs each test a link in its sandbox.
+    asserts.equals(env, [
+        "replay/runner/main",
+        "replay/runner/main.modules.bundle",
+    ], sorted([path for path in paths if path.startswith("replay/")]))
     return analysistest.end(env)
 
 _test_starts_the_runner_test = analysistest.make(_test_starts_the_runner_impl)

@@ -40,6 +40,7 @@ def _manifest_is_whole_impl(ctx):
         "parts": [],
         "meaning": [],
         "jobs": 1,
+        "all_runs": False,
         "run_seconds": 60,
         "exit_seconds": 5,
         "snapshots": {},

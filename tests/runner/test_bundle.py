@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from replay.errors import UsageError
-from replay.runner.bundle import find_bundles, newest_bundle
+from replay.runner.bundle import find_bundles, newest_bundle, newest_bundles
+from replay.session import MAX_FILE_BYTES
 
 
 def _leave(directory: Path, scenario: str, when: int, *, zipped: bool = False, batched: bool = False) -> None:
@@ -56,6 +57,42 @@ def test_newest_run_of_a_scenario_is_the_one(tmp_path: Path) -> None:
     bundle = newest_bundle(str(tmp_path), "p", "t", "one")
     assert bundle is not None and bundle.result["version"] == 9
     assert newest_bundle(str(tmp_path), "p", "t", "two") is None
+
+
+def test_outputs_of_a_batch_are_read_once_for_all_its_scenarios(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"s{number}" for number in range(20)]
+    for name in names:
+        _leave(tmp_path / "p" / "t" / "test.outputs", name, 5, zipped=True, batched=True)
+    opened = []
+    opener = zipfile.ZipFile
+
+    def count(path: str) -> zipfile.ZipFile:
+        opened.append(path)
+        return opener(path)
+
+    monkeypatch.setattr(zipfile, "ZipFile", count)
+    bundles = newest_bundles(find_bundles(str(tmp_path), "p", "t"))
+    assert list(bundles) == sorted(names)
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_outputs_of_another_scenario_are_not_read(tmp_path: Path, zipped: bool) -> None:
+    directory = tmp_path / "p" / "t" / "test.outputs"
+    for name in ("one", "one-more"):
+        _leave(directory, name, 5, zipped=zipped, batched=True)
+    big = b"x" * (MAX_FILE_BYTES + 1)
+    if zipped:
+        with zipfile.ZipFile(directory / "outputs.zip", "a") as archive:
+            archive.writestr("one-more/actual/session.jsonl", big)
+    else:
+        (directory / "one-more" / "actual" / "session.jsonl").write_bytes(big)
+    bundles = newest_bundles(find_bundles(str(tmp_path), "p", "t"))
+    assert bundles["one"].actual().keys() == {"stdout.expected.jsonl", "workspace.expected/größe.txt"}
+    with pytest.raises(UsageError, match="larger than a fixture may be"):
+        bundles["one-more"].actual()
 
 
 def test_names_of_a_zip_program_that_does_not_say_utf_8_are_read(tmp_path: Path) -> None:

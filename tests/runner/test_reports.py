@@ -8,11 +8,12 @@ import pytest
 
 from replay.errors import AgentError, FixtureError, Location, UsageError
 from replay.proto import result_pb2
-from replay.runner.artefacts import Frame, encode_frames, write_result
+from replay.runner.artefacts import Frame, encode_frames, result_message, write_result
 from replay.runner.bazel_test import begin, end, select, write_reports
 from replay.runner.environment import Environment
 from replay.runner.junit import render_junit
 from replay.runner.manifest import ScenarioSpec
+from replay.runner.record_report import render_record
 from replay.runner.report import render_console, render_refresh, render_refresh_summary, render_summary
 from replay.runner.result import FAILED, PASSED, WRITTEN, Case, Result, worst
 
@@ -52,6 +53,17 @@ def test_fixture_error_leads_with_its_place() -> None:
     assert text.startswith("s/b/input.json:3 $.x: no JSON\n")
     assert "  fix: write JSON\n" in text
     assert "accept" not in text
+
+
+def test_commands_are_those_of_the_suites_package() -> None:
+    text = render_console(_DIFFERS._replace(commands="//a/b"), "")
+    assert "  accept: bazel run //a/b:accept -- text-turn\n" in text
+    advice = "bazel run //:record -- b\nor write it, then bazel run //:refresh -- b"
+    wrong = _WRONG._replace(error=FixtureError("no log", fix=advice), commands="//a/b")
+    assert "  fix: bazel run //a/b:record -- b\n       or write it, then bazel run //a/b:refresh -- b\n" in (
+        render_record(wrong)
+    )
+    assert "//:" not in render_console(wrong, "") + json.dumps(result_message(wrong))
 
 
 def test_fault_shows_its_traceback() -> None:

@@ -73,6 +73,16 @@ def test_what_tree_and_suite_say_differently(change, options, sentence):
     assert said(tree({**sound(), **change}, **options)) == [f"suites/acp/{sentence}"]
 
 
+def test_modes_that_the_options_do_not_compare_are_named():
+    checked = tree({**sound(), "one/workspace.expected/run": b"x", "one/workspace.executable.txt": b"run\n"})
+    assert check_tree(checked._replace(workspace_modes=["one"])) == []
+    [error] = check_tree(checked._replace(workspace_modes=["two"]))
+    assert str(error) == (
+        "suites/acp/one/workspace.executable.txt: is compared by nothing: the scenario's options have no workspace_modes"
+    )
+    assert error.fix == "write replay_options(workspace_modes = …) with the reason, or delete the file"
+
+
 def test_a_hidden_scenario_is_one_finding():
     files = {path: data for path, data in sound().items() if not path.startswith("two/")}
     assert said(tree(files, subpackages=["two"])) == [
@@ -158,11 +168,18 @@ def test_a_missing_recording_is_to_be_made():
     )
 
 
+def test_commands_stand_in_the_package_that_the_suite_names():
+    files = sound()
+    del files["one/session.jsonl"]
+    [error] = check_tree(tree(files)._replace(commands="//third/pi"))
+    assert error.fix.count("bazel run //third/pi:re") == 2 and "//:" not in error.fix
+
+
 def manifest(**changes):
     fields = {
         "version": 1, "kind": "guard", "package": "suites/acp", "label": "//suites/acp:acp_guard_test",
         "suite": "//suites/acp:acp", "scenarios": ["one", "two"], "overrides": [], "pins": [], "subpackages": [],
-        "tree": sorted([*sound(), "one/", "two/"]), "files": {path: f"_main/suites/acp/{path}" for path in sound()},
+        "workspace_modes": [], "tree": sorted([*sound(), "one/", "two/"]), "files": {path: f"_main/suites/acp/{path}" for path in sound()},
     }  # fmt: skip
     return orjson.dumps({**fields, **changes})
 
@@ -170,13 +187,19 @@ def manifest(**changes):
 def test_the_tree_of_a_manifest_is_what_its_files_hold():
     files = sound()
     read = tree_of_manifest(manifest(), lambda location: files[location.removeprefix("_main/suites/acp/")])
-    assert read == tree(files)._replace(scenarios=["one", "two"], overrides=[], pins=[], subpackages=[])
+    assert read == tree(files)._replace(
+        scenarios=["one", "two"], overrides=[], pins=[], subpackages=[], workspace_modes=[]
+    )
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", manifest(kind="run"), manifest(version=2), manifest(tree="x")])
 def test_a_wrong_manifest_is_a_usage_error(data):
     with pytest.raises(UsageError):
         tree_of_manifest(data, lambda location: b"")
+
+
+def test_the_manifest_says_where_the_commands_stand():
+    assert tree_of_manifest(manifest(files={}, commands="//third/pi"), lambda _: b"").commands == "//third/pi"
 
 
 def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
@@ -189,11 +212,16 @@ def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
         return subprocess.run(
             [sys.executable, "-m", "replay.scenario.guard_main"], capture_output=True, text=True, check=False,
             env={"PYTHONPATH": ":".join(path for path in sys.path if path), "RUNFILES_DIR": str(tmp_path),
-                 "AGENT_REPLAY_MANIFEST": "_main/guard.json", "TEST_PREMATURE_EXIT_FILE": str(tmp_path / "exit")},
+                 "AGENT_REPLAY_MANIFEST": "_main/guard.json", "TEST_PREMATURE_EXIT_FILE": str(tmp_path / "exit"),
+                 "XML_OUTPUT_FILE": str(tmp_path / "test.xml"), "TEST_TARGET": "//suites/acp:acp_guard_test"},
         )  # fmt: skip
 
     done = run()
     assert (done.returncode, done.stdout, done.stderr) == (0, "//suites/acp:acp: 2 scenarios are sound\n", "")
+    assert (
+        '<testsuite name="//suites/acp:acp_guard_test" tests="1" failures="0"'
+        in (tmp_path / "test.xml").read_text()
+    )
     one = {path: f"_main/suites/acp/{path}" for path in sound() if path.startswith("one/")}
     (tmp_path / "_main/guard.json").write_bytes(manifest(scenarios=["one"], tree=sorted(one), files=one))
     assert run().stdout == "//suites/acp:acp: 1 scenario is sound\n"
@@ -206,6 +234,11 @@ def test_the_guard_program_prints_findings_and_exits_with_their_code(tmp_path):
         "    fix: restore the file with git, or record the scenario again: bazel run //:record -- SCENARIO",
     ]
     assert not (tmp_path / "exit").exists()
+    assert 'failures="1"' in (xml := (tmp_path / "test.xml").read_text())
+    assert (
+        '<failure message="suites/acp/one/input.json:1 $.steps: must be an array with at least one step"'
+        in xml
+    )
 
 
 def test_a_suite_may_be_too_big_though_no_scenario_is():

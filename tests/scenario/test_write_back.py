@@ -68,24 +68,19 @@ def test_stale_files_go_and_leave_no_empty_directory(directory):
     assert not (directory / "workspace.expected/c").exists()
 
 
-def test_executable_bit_is_written_where_it_counts_and_kept_elsewhere(directory):
-    names = [f"workspace.expected/{name}" for name in ("made", "kept", "lost", "same")]
-    files = dict.fromkeys(names, b"x")
+def test_what_is_planned_is_what_is_written_and_a_file_that_was_there_keeps_its_mode(directory):
+    files = {f"workspace.expected/{name}": b"x" for name in ("made", "rewritten")}
     (directory / "workspace.expected").mkdir()
-    for name in names[1:]:
-        (directory / name).write_bytes(b"x" if name != names[1] else b"y")
-        (directory / name).chmod(0o750)
-    executable = {names[0]: True, names[2]: False, names[3]: True}
-    planned = planned_changes(str(directory), files, (), executable)
-    changes = write_back(str(directory), files, (), executable)
-    assert changes == planned
-    assert [(change.name, change.before, change.executable) for change in changes] == [
-        (names[1], b"y", None),
-        (names[2], b"x", False),
-        (names[0], None, True),
+    old = directory / "workspace.expected/rewritten"
+    old.write_bytes(b"y")
+    old.chmod(0o750)
+    planned = planned_changes(str(directory), files)
+    assert write_back(str(directory), files) == planned
+    assert [(change.name, change.before) for change in planned] == [
+        ("workspace.expected/made", None),
+        ("workspace.expected/rewritten", b"y"),
     ]
-    assert [bool((directory / name).stat().st_mode & 0o100) for name in names] == [True, True, False, True]
-    assert write_back(str(directory), files, (), executable) == []
+    assert old.stat().st_mode & 0o777 == 0o750
 
 
 @pytest.mark.parametrize("name", ["../escape", "workspace/../../escape", "notes.txt", "/etc/passwd"])

@@ -35,4 +35,4 @@ def make_trace(
 def replayed(baseline: AgentTrace, *actuals: AgentTrace | Run, strategy: str = "mock_tools") -> Replayed:
     """Runs against a baseline; without any, one that did the same."""
     runs = tuple(one if isinstance(one, Run) else Run(one) for one in actuals or (baseline,))
-    return Replayed(baseline, STRATEGIES[strategy], runs)
+    return Replayed(baseline, STRATEGIES[strategy].with_changes(runs=len(runs)), runs)

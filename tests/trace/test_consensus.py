@@ -7,15 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from replay.errors import FixtureError, UsageError
-from replay.trace.consensus import (
-    Consensus,
-    ConsensusRule,
-    Trial,
-    read_trials,
-    recompute,
-    write_trials,
-)
+from replay.errors import UsageError
+from replay.trace.consensus import Consensus, ConsensusRule, Trial, recompute
 from replay.trace.statistics import Rate
 
 
@@ -72,6 +65,41 @@ def test_early_stop_never_changes_the_verdict(
     assert early.decided is full.passed
 
     assert recompute(rule, early.trials, agree).passed == full.passed
+
+
+@given(CASES)
+def test_needed_runs_are_made_whatever_they_come_to(
+    case: tuple[ConsensusRule, list[tuple[int, bool]], Any],
+) -> None:
+    rule, listed, agree = case
+    consensus = Consensus(rule, agree)
+    least = [consensus.needed]
+    for at, (answer, passed) in enumerate(listed):
+        assert (consensus.decided is None) is (consensus.needed > 0)
+        consensus.add(Trial(at, answer, passed))
+        least.append(at + 1 + consensus.needed)
+    # What was called needed before a run is needed after it, and all of them are never more than the rule has.
+    assert least == sorted(least) and max(least) <= rule.runs
+
+
+@pytest.mark.parametrize(
+    ("rule", "said", "needed"),
+    [
+        (ConsensusRule(5, 3), "", 3),
+        (ConsensusRule(5, 3), "a b!", 2),
+        (ConsensusRule(5, 3), "a b", 1),
+        (ConsensusRule(5, 5), "a a", 1),
+        (ConsensusRule(5, 0), "", 0),
+        (ConsensusRule(5, 5, 1), "", 1),
+        # Six of ten pairs: four runs at the earliest.
+        (ConsensusRule(5, 0, 0.6), "a a", 2),
+    ],
+)
+def test_needed_is_the_earliest_decision(rule: ConsensusRule, said: str, needed: int) -> None:
+    consensus = Consensus(rule, equal)
+    for trial in trials(said):
+        consensus.add(trial)
+    assert consensus.needed == needed
 
 
 @given(CASES)
@@ -133,14 +161,6 @@ def test_open_verdict_says_what_is_open() -> None:
     assert failed.reasons == ("1 of 2 runs passed, 2 of 2 had to",)
 
 
-def test_stored_trials_give_the_verdict_again_and_others_under_other_rules() -> None:
-    listed = [Trial(1, {"text": "é", "n": [1, None]}, True), Trial(2, None, False, "wrong state")]
-    again = read_trials(write_trials(listed), "trials.jsonl")
-    assert again == listed
-    assert recompute(ConsensusRule(2, 1), again, equal).passed
-    assert not recompute(ConsensusRule(2, 2), again, equal).passed
-
-
 def test_agreement_is_asked_once_a_pair() -> None:
     asked = []
 
@@ -161,20 +181,3 @@ def test_rule_that_cannot_be_met_is_refused(rule: tuple[int, int, float]) -> Non
 def test_run_beyond_the_rule_is_refused() -> None:
     with pytest.raises(UsageError, match="one more was added"):
         recompute(ConsensusRule(1, 1), trials("a a"), equal)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"{", "t:1: is not JSON"),
-        (b'{"run":1,"answer":1,"passed":true}\n[]', "t:2: is no trial"),
-        (b'{"run":1,"passed":true}', "is no trial"),
-        (b'{"run":true,"answer":1,"passed":true}', "is no trial"),
-        (b'{"run":1,"answer":1,"passed":1}', "is no trial"),
-        (b'{"run":1,"answer":1,"passed":true}\n{"run":1,"answer":1,"passed":true}', "has a run twice"),
-    ],
-)
-def test_bad_trials_are_refused(data: bytes, message: str) -> None:
-    with pytest.raises(FixtureError) as caught:
-        read_trials(data, "t")
-    assert message in str(caught.value)

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.errors import FixtureError
-from replay.trace.calibration import HALVES, half_of, measure, read_pairs, render
-from replay.trace.facts import facts_of, stem
+from replay.trace.antonyms import are_opposite_words
+from replay.trace.calibration import FRESH, HALVES, half_of, measure, read_pairs, render
+from replay.trace.facts import facts_of
 from replay.trace.meaning import MAX_TEXT, VERDICTS, compare_meaning
-from replay.trace.polarity import are_opposite_words
 from replay.trace.quantities import find_quantities, is_same_quantity
+from replay.trace.words import stem
 
 
 def near(left: str, right: str) -> float:
@@ -158,7 +159,7 @@ def test_opposite_words(left: str, right: str, opposite: bool) -> None:
             "The file exists.",
             "The file does not exist.",
             "contradiction",
-            "one denies what the other affirms",
+            '"exists" is opposed to "not exist"',
         ),
         (
             "The host is reachable.",
@@ -273,7 +274,7 @@ def test_long_texts_take_no_quadratic_time(piece: str) -> None:
 
 
 def test_half_of_a_pair_follows_from_its_id() -> None:
-    assert [half_of(id) for id in ("a", "b", "e")] == ["tuned", "tuned", "held out"]
+    assert [half_of(id) for id in ("a", "b", "e")] == ["tuned", "tuned", "development"]
     halves = [half_of(str(number)) for number in range(2000)]
     assert 900 < halves.count(HALVES[0]) < 1100
 
@@ -286,6 +287,7 @@ def test_both_orders_of_a_pair_are_measured() -> None:
     found = measure(pairs, near)
     assert sum(one.count("number", "number") for one in found.values()) == 4
     assert "precision" in render(found)
+    assert list(measure(read_pairs(LINE, "p", FRESH), near)) == [FRESH]
 
 
 @pytest.mark.parametrize(

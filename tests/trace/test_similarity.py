@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,12 +12,17 @@ from hypothesis import strategies as st
 
 from replay.errors import FixtureError, UsageError
 from replay.trace import similarity
-from replay.trace.calibration import HALVES, LABELS, half_of, measure, read_pairs
+from replay.trace.calibration import FRESH, HALVES, LABELS, Pair, measure, read_pairs
 from replay.trace.embedding import TextModel
 from replay.trace.meaning import compare_meaning
 from replay.trace.similarity import load_model
 
-PAIRS = Path(__file__).with_name("meaning_pairs.jsonl")
+HERE = Path(__file__).parent
+
+
+def labelled_pairs() -> list[Pair]:
+    files = (("meaning_pairs.jsonl", ""), ("meaning_fresh.jsonl", FRESH))
+    return [pair for name, part in files for pair in read_pairs((HERE / name).read_bytes(), name, part)]
 
 
 # What the package's own code computes, on another Python: tokens, and the cosine of two texts.
@@ -131,25 +137,30 @@ def test_other_files_are_refused() -> None:
             TextModel(vocabulary, wrong)
 
 
-def test_labelled_set_is_large_and_halved() -> None:
-    pairs = read_pairs(PAIRS.read_bytes(), PAIRS.name)
-    assert len(pairs) >= 300
-    for half in HALVES:
-        of_half = [pair for pair in pairs if half_of(pair.id) == half]
-        assert len(of_half) >= 0.4 * len(pairs)
-        assert {pair.verdict for pair in of_half} == set(LABELS.values())
-        assert len({pair.domain for pair in of_half}) >= 4
+def test_labelled_set_is_large_and_in_parts() -> None:
+    pairs = labelled_pairs()
+    assert len(pairs) >= 900
+    for part, least in (*((half, 300) for half in HALVES), (FRESH, 150)):
+        of_part = [pair for pair in pairs if pair.part == part]
+        counts = Counter(pair.verdict for pair in of_part)
+        assert len(of_part) >= least and set(counts) == set(LABELS.values())
+        assert len({pair.domain for pair in of_part}) >= 4
+    assert min(counts.values()) >= 40
     texts = [frozenset((pair.left, pair.right)) for pair in pairs]
     assert len(set(texts)) == len(texts) and all(len(both) == 2 for both in texts)
 
 
-# Below what was measured, so that a change that makes it worse is seen; docs say what was measured.
-@pytest.mark.parametrize(("half", "accuracy", "same_precision"), [(0, 0.93, 0.96), (1, 0.82, 0.94)])
-def test_meaning_is_worth_what_is_said(half: int, accuracy: float, same_precision: float) -> None:
-    found = measure(read_pairs(PAIRS.read_bytes(), PAIRS.name), load_model().similarity)[HALVES[half]]
+# A little below what was measured, so that a change that makes it worse is seen; docs say what was measured.
+@pytest.mark.parametrize(
+    ("part", "accuracy", "precision", "recall"),
+    [("tuned", 0.955, 0.99, 0.93), ("development", 0.93, 0.975, 0.88), (FRESH, 0.95, 0.94, 0.87)],
+)
+def test_meaning_is_worth_what_is_said(part: str, accuracy: float, precision: float, recall: float) -> None:
+    pairs = [pair for pair in labelled_pairs() if pair.part == part]
+    found = measure(pairs, load_model().similarity)[part]
     assert found.correct().share >= accuracy
-    assert found.precision("same").share >= same_precision
-    assert found.recall("number").share >= 0.98 and found.recall("name").share >= 0.95
+    assert found.precision("same").share >= precision and found.recall("same").share >= recall
+    assert found.recall("number").share == 1 and found.recall("name").share >= 0.975
 
 
 def test_closeness_alone_would_not_do() -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from replay.errors import FixtureError
 from replay.trace.edges import SuiteFile, explain_suite, suite_schema
-from replay.trace.suite import Budget, Suite, check_suite, read_suite
+from replay.trace.suite import Budget, Suite, read_suite
+from replay.trace.suite_check import check_suite
 
 WHOLE = {
     "schema": 1,

@@ -1,5 +1,6 @@
 """`replay trace`: a test's outputs judged again, reports shown and compared, as people do it."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,26 @@ def test_reports_are_shown_and_compared(package: Path, capfdbinary: Any) -> None
     assert b"newly failed: t2" in capfdbinary.readouterr()[0]
 
 
+def test_outputs_may_be_zipped_as_bazel_leaves_them(package: Path, capfdbinary: Any) -> None:
+    assert run("judge", "suite", "new", "--strategy", "mock_tools", "--json", "new/report.json") == 1
+    judged = capfdbinary.readouterr()[0]
+    zipped = package / "zipped"
+    zipped.mkdir()
+    with zipfile.ZipFile(zipped / "outputs.zip", "w") as archive:
+        for path in sorted((package / "new").rglob("*.json*")):
+            archive.write(path, path.relative_to(package / "new"))
+    assert run("judge", "suite", "zipped") == 1
+    assert run("report", "zipped") == 0
+    assert capfdbinary.readouterr()[0] == judged * 2
+    (zipped / "outputs.zip").write_bytes(b"PK no zip")
+    assert run("report", "zipped") == 2
+    assert capfdbinary.readouterr()[1].startswith(b"zipped/outputs.zip cannot be read: File is not a zip")
+    with zipfile.ZipFile(zipped / "outputs.zip", "w") as archive:
+        archive.writestr("other", "")
+    assert run("report", "zipped") == 2
+    assert capfdbinary.readouterr()[1] == b"zipped/outputs.zip holds no report.json\n"
+
+
 def test_every_mistake_of_a_suite_is_told_at_once(package: Path, capfdbinary: Any) -> None:
     (package / "suite" / "suite.json").write_bytes(
         b'{"schema": 1,\n"threshold": 70,\n"budgets": {"steps": -1}}'
@@ -85,11 +106,11 @@ def test_every_mistake_of_a_suite_is_told_at_once(package: Path, capfdbinary: An
     [
         (
             ("judge", "suite", "nowhere"),
-            "the part nowhere/replays.jsonl cannot be read: No such file or directory",
+            "nowhere/replays.jsonl cannot be read: No such file or directory",
         ),
         (("judge", "nowhere", "new"), "nowhere/traces holds no trace"),
         (("judge", "suite", "new", "--strategy", "exakt"), '"exakt" is no strategy'),
-        (("report", "suite"), "suite/report.json cannot be read as a report: No such file or directory"),
+        (("report", "suite"), "suite/report.json cannot be read: No such file or directory"),
         (("report", "suite/traces/t0.json"), "suite/traces/t0.json:1 $: is no report: it must say "),
         (
             ("sample", "nowhere.jsonl", "--count", "3", "--out", "x"),
@@ -111,7 +132,7 @@ def test_outputs_of_another_version_or_of_too_few_traces_are_refused(package: Pa
     part.write_bytes(part.read_bytes().split(b"\n")[0] + b"\n")
     assert run("judge", "suite", "new") == 2
     assert capfdbinary.readouterr()[1].decode().startswith('new: holds no run of "t1" and 2 traces more')
-    part.write_bytes(orjson.dumps({"trace_id": "t0", "runs": [{}]}) + b"\n")
+    part.write_bytes(orjson.dumps({"trace_id": "t0", "of": 1, "runs": [{}]}) + b"\n")
     assert run("judge", "suite", "new") == 2
     assert (
         capfdbinary.readouterr()[1]

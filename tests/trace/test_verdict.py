@@ -17,7 +17,8 @@ from replay.trace.report import Report, TraceResult, percent
 from replay.trace.report_json import render_json
 from replay.trace.snapshot import Snapshot
 from replay.trace.suite import Suite, read_suite
-from replay.trace.verdict import judge, judge_trace, needs_closeness
+from replay.trace.verdict import judge, needs_closeness
+from replay.trace.vote import judge_trace
 from tests.trace.suite_values import make_trace, replayed
 
 

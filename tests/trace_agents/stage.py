@@ -133,6 +133,13 @@ class Stage:
     def steps(self, *steps: dict[str, Any]) -> None:
         self.script["steps"] = list(steps)
 
+    def hide_text_model(self) -> None:
+        """Whether or not this Python has it: where the package is looked for first, it lies without its weights."""
+        hidden = self.directory / "no_text_model"
+        (hidden / "wordllama").mkdir(parents=True)
+        (hidden / "wordllama/__init__.py").touch()
+        self.environment["PYTHONPATH"] = os.pathsep.join([str(hidden), *_PLACES])
+
     def write(self) -> Path:
         traces = self.directory / "traces"
         traces.mkdir(exist_ok=True)

@@ -105,12 +105,24 @@ def test_several_runs_are_kept_each(mocked: Stage) -> None:
     assert answers == ["It rains at 12 degrees.", "sun", "It rains at 12 degrees."]
 
 
-def test_runs_are_kept_where_judging_is_refused(mocked: Stage) -> None:
-    mocked.manifest.update(strategy="semantic", meaning=[])
+@pytest.mark.parametrize("lack", ["text model", "suite", "previous"])
+def test_nothing_is_run_that_could_not_be_judged(mocked: Stage, lack: str) -> None:
+    mocked.hide_text_model()
+    if lack == "text model":
+        mocked.manifest.update(strategy="semantic", meaning=[])
+    elif lack == "suite":
+        mocked.suite = {"schema": 7}
+    else:
+        mocked.manifest["previous"] = str(mocked.write())
     outcome = mocked.run()
     assert outcome.code == 2
-    assert "comparing by meaning needs the package" in outcome.first_line
-    assert outcome.actual("weather").final_answer == "It rains at 12 degrees."
+    says = {
+        "text model": "comparing by meaning needs the package",
+        "suite": "shop/suite.json:1 $.schema: is schema 7",
+        "previous": "manifest.json:1 $: is no report",
+    }[lack]
+    assert says in outcome.first_line
+    assert not (outcome.outputs / "actual").exists()
 
 
 def test_live_in_a_strategy_that_compares_call_by_call_is_refused(stage: Stage) -> None:

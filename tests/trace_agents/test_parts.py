@@ -26,7 +26,7 @@ RUN = Run(
     BROKEN,
     ("a line", "another"),
 )
-REPLAYED = Replayed(WEATHER, EXACT, (RUN, RUN._replace(error=None, divergences=())))
+REPLAYED = Replayed(WEATHER, EXACT.with_changes(runs=2), (RUN, RUN._replace(error=None, divergences=())))
 
 
 def left(stage: Stage) -> dict[str, bytes]:
@@ -58,6 +58,8 @@ _RUN = "$.runs[1]: "
 MALFORMED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no id": (lambda entry: entry.pop("trace_id"), "is no trace with its runs"),
     "an id that is none": (lambda entry: entry.update(trace_id=[]), "is no trace with its runs"),
+    "no number of runs": (lambda entry: entry.pop("of"), "is no trace with its runs"),
+    "more runs than there were to be": (lambda entry: entry.update(of=1), "is no trace with its runs"),
     "no runs": (lambda entry: entry.update(runs={}), "is no trace with its runs"),
     "a run that is none": (lambda entry: entry["runs"].__setitem__(1, "ab"), f"{_RUN}is no run"),
     "a run of another version": (lambda entry: entry["runs"][1].pop("evidence"), f"{_RUN}is no run"),
@@ -85,7 +87,7 @@ def test_malformed_line_is_one_sentence_with_its_number(name: str, stage: Stage)
     change, sentence = MALFORMED[name]
     entry = orjson.loads(files["replays.jsonl"])
     change(entry)
-    other = orjson.dumps({"trace_id": "other", "runs": []})
+    other = orjson.dumps({"trace_id": "other", "of": 1, "runs": []})
     files["replays.jsonl"] = other + b"\n" + orjson.dumps(entry) + b"\n"
     with pytest.raises(FixtureError) as caught:
         read(files)
@@ -100,7 +102,7 @@ def test_malformed_line_is_one_sentence_with_its_number(name: str, stage: Stage)
         (b"\n", "part/replays.jsonl:1: is not JSON: "),
         (b"\xff\n", "part/replays.jsonl:1: is not JSON: "),
         (b"7\n", "part/replays.jsonl:1: is no trace with its runs"),
-        (b'{"trace_id":"a","runs":[]}\n{"trace_id":"weather"', "part/replays.jsonl:2: ends in the middle of a line"),
+        (b'{"trace_id":"a","of":1,"runs":[]}\n{"trace_id":"weather"', "part/replays.jsonl:2: ends in the middle of a line"),
     ],
 )  # fmt: skip
 def test_line_that_is_none_is_told(data: bytes, sentence: str) -> None:
@@ -113,7 +115,7 @@ def test_test_over_malformed_parts_is_refused_with_the_place(stage: Stage) -> No
     part = stage.directory / "part"
     assert stage.run(f"--part={part}", "--slice=0/1").code == 0
     assert list(read_part(reader_of(str(part)), str(part), {"weather": WEATHER}, EXACT))
-    (part / "replays.jsonl").write_bytes(b'{"trace_id":"weather","runs":[{}]}\n')
+    (part / "replays.jsonl").write_bytes(b'{"trace_id":"weather","of":1,"runs":[{}]}\n')
     stage.manifest["parts"] = [str(part)]
     outcome = stage.run()
     assert outcome.code == 2

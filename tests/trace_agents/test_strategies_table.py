@@ -45,6 +45,7 @@ CHANGES = {
 
 def test_table_tells_strategies_apart(stage: Stage, tmp_path: Path) -> None:
     stage.write()
+    stage.hide_text_model()
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "changes.json").write_text(json.dumps(CHANGES))
     done = subprocess.run(
@@ -67,7 +68,12 @@ def test_table_tells_strategies_apart(stage: Stage, tmp_path: Path) -> None:
     # There is no snapshot to compare with: what finds nothing to check fails, and detects nothing.
     assert rows["snapshot"][1:5] == ["FAILS", "1.00", "-", "-"]
     assert "failed for nothing: prompt" in done.stdout
+    assert (
+        "snapshot: the unchanged agent fails in 1 trace of 1: weather: snapshot: no snapshot of it is accepted yet; "
+        "accept its snapshots by a trace_snapshot_test over the suite\n" in done.stdout
+    )
     assert "semantic: comparing by meaning needs the package" in done.stdout
+    assert "of the command, bazel run @agent_replay//tools/meaning:replay" in done.stdout
 
 
 @pytest.mark.parametrize(

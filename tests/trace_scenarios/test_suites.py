@@ -9,7 +9,8 @@ import scenarios.trace
 from replay.trace.changes import read_changes
 from replay.trace.codec import read_trace
 from replay.trace.model import AgentTrace
-from replay.trace.suite import check_suite, read_suite
+from replay.trace.suite import read_suite
+from replay.trace.suite_check import check_suite
 from scenarios.trace.desk.changes import CHANGES, VARIABLE
 
 _ROOT = Path(scenarios.trace.__file__).parent

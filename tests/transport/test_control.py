@@ -14,7 +14,7 @@ from replay.transport.host import Host
 from replay.transport.link import Link
 from replay.transport.message import Inbound
 from replay.transport.status import CONSUMED, UNCONSUMED
-from tests.transport.test_host import CODEX, answer, ask, exchange, take, transcript
+from tests.transport.host_run import CODEX, answer, ask, exchange, take, transcript
 
 
 @pytest.fixture

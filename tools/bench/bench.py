@@ -1,5 +1,6 @@
-"""What a replay costs, side by side in one run: `bazel run //tools/bench -- [--quick]`.
+"""What a replay costs, side by side in one run: `bazel run //tools/bench -- [--quick] [--tests-only]`.
 
+    side by side one reply tested in different ways, ours among them, before and after its runner became one file
     scenario     the runner with an agent that does nothing, and with a real one, in Bazel's sandbox and outside;
                  below them what no runner can do without: Bazel's wrapper, the interpreter, plain standard library
     imports      the runner's imports, group by group
@@ -27,7 +28,8 @@ from tools.bench.imports import GATEWAY, GROUPS, INTERPRETER, ORJSON, STANDARD_L
 from tools.bench.recorder import TRACE, measure_recorder
 from tools.bench.replay_log import make_log
 from tools.bench.sampler import measure_sampler
-from tools.bench.sandbox import run_in_sandbox
+from tools.bench.sandbox import count_runfiles, run_in_sandbox
+from tools.bench.side_by_side import BARE_PY, BARE_SH, BEFORE, CASSETTE, print_side_by_side
 from tools.bench.streams import BARE_SERVER, GATEWAY_SERVER, measure_streams
 from tools.bench.table import print_aim, print_table
 from tools.bench.throughput import BARE, DERIVE, measure_throughput
@@ -57,8 +59,7 @@ class Effort(NamedTuple):
 FULL = Effort(rounds=4, runs=5, log_megabytes=50, turns=5000, repetitions=7)
 QUICK = Effort(rounds=1, runs=5, log_megabytes=10, turns=1000, repetitions=3)
 
-NOTHING, OUTPUTS = "nothing_test", "outputs_test"
-BARE_TEST, FLOOR = "bare_test", "floor_test"
+OUTPUTS, FLOOR = "outputs_test", "floor_test"
 IMPORTS, STUB, TURN = "imports_test", "stub_test", "turn_test"
 
 
@@ -101,7 +102,9 @@ def main(arguments: list[str]) -> int:
         prog="bazel run //tools/bench --", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and a smaller log")
-    effort = QUICK if parser.parse_args(arguments).quick else FULL
+    parser.add_argument("--tests-only", action="store_true", help="nothing but what a test's action costs")
+    parsed = parser.parse_args(arguments)
+    effort = QUICK if parsed.quick else FULL
     workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     if workspace is None:
         parser.error("start it with `bazel run //tools/bench`: it runs tests of the workspace")
@@ -115,6 +118,8 @@ def main(arguments: list[str]) -> int:
     except Broken as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
+    if parsed.tests_only:
+        return 0
     bench_throughput(effort)
     bench_wire(workloads.turn, effort)
     for streams, chunks in _LOADS:
@@ -127,8 +132,9 @@ def main(arguments: list[str]) -> int:
 
 def bench_scenario(workloads: Workloads, effort: Effort) -> None:
     """A scenario and its imports, outside and in the sandbox."""
-    targets = [NOTHING, OUTPUTS, BARE_TEST, FLOOR, STUB, TURN, IMPORTS]
-    outside: dict[str, list[Cost]] = {target: [] for target in targets}
+    by_themselves = [BARE_PY, FLOOR, STUB, TURN, IMPORTS]
+    targets = [BARE_SH, OUTPUTS, CASSETTE, *BEFORE.values(), *by_themselves]
+    outside: dict[str, list[Cost]] = {target: [] for target in by_themselves}
     inside: dict[str, list[Cost]] = {target: [] for target in targets}
     shell: list[Cost] = []
     # A first run of each fills the caches of the system, and lets Bazel build what is to be measured.
@@ -139,31 +145,45 @@ def bench_scenario(workloads: Workloads, effort: Effort) -> None:
             inside[target].append(workloads.run_inside(target, effort.runs))
         for _ in range(effort.runs):
             shell.append(run_child(interpreter(), {}))
-            for target in targets[2:]:
+            for target in by_themselves:
                 outside[target].append(workloads.run_outside(target))
     within = {target: median_cost(costs) for target, costs in inside.items()}
-    without = {target: median_cost(costs) for target, costs in outside.items() if costs}
+    without = {target: median_cost(costs) for target, costs in outside.items()}
+    files = count_runfiles(workloads.workspace, targets)
+    print_side_by_side(within, files, _beyond_wrapper(within, TURN) - _overhead(within))
     _print_scenario(within, without, median_cost(shell))
     _print_imports(within[IMPORTS], without[IMPORTS])
 
 
-def _print_scenario(within: dict[str, Cost], without: dict[str, Cost], shell: Cost) -> None:
-    def own(target: str) -> float:
-        """CPU in the sandbox beyond Bazel's own."""
-        wrapper = OUTPUTS if target in (STUB, TURN) else NOTHING
-        return within[target].cpu - within[wrapper].cpu
+def _beyond_wrapper(within: dict[str, Cost], target: str) -> float:
+    """CPU of a target in the sandbox beyond Bazel's own."""
+    wrapper = OUTPUTS if target in (STUB, TURN) else BARE_SH
+    return within[target].cpu - within[wrapper].cpu
 
-    overhead = own(STUB) - within[STUB].agent
+
+def _overhead(within: dict[str, Cost]) -> float:
+    """CPU of the runner in the sandbox without its agent."""
+    return _beyond_wrapper(within, STUB) - within[STUB].agent
+
+
+def _print_scenario(within: dict[str, Cost], without: dict[str, Cost], shell: Cost) -> None:
+    overhead = _overhead(within)
     outside_overhead = without[STUB].cpu - without[STUB].agent
 
     def row(name: str, target: str) -> tuple[str, float, float, float, float]:
-        return name, own(target), within[target].wall, without[target].cpu, without[target].wall
+        return (
+            name,
+            _beyond_wrapper(within, target),
+            within[target].wall,
+            without[target].cpu,
+            without[target].wall,
+        )
 
     print_table(
         "one scenario (CPU without Bazel's wrapper)",
         ["sandbox CPU", "wall", "outside CPU", "wall"],
         [
-            ("Bazel's wrapper around a test", within[NOTHING].cpu, within[NOTHING].wall, None, None),
+            ("Bazel's wrapper around a test", within[BARE_SH].cpu, within[BARE_SH].wall, None, None),
             (
                 "Bazel's wrapper around a test with outputs",
                 within[OUTPUTS].cpu,
@@ -172,13 +192,19 @@ def _print_scenario(within: dict[str, Cost], without: dict[str, Cost], shell: Co
                 None,
             ),
             ("bare interpreter (-I -S)", None, None, shell.cpu, shell.wall),
-            row("an empty py_test", BARE_TEST),
+            row("an empty py_test", BARE_PY),
             row("floor: stdlib runner + stub agent", FLOOR),
             row("runner + stub agent", STUB),
             ("  the stub agent", within[STUB].agent, None, without[STUB].agent, None),
             ("  the runner alone: overhead", overhead, None, outside_overhead, None),
             row("runner + reference agent: a whole scenario", TURN),
-            ("  the agent", own(TURN) - overhead, None, without[TURN].cpu - outside_overhead, None),
+            (
+                "  the agent",
+                _beyond_wrapper(within, TURN) - overhead,
+                None,
+                without[TURN].cpu - outside_overhead,
+                None,
+            ),
         ],
     )
     print_aim("CPU of the runner without the agent, in the sandbox,", overhead, _MOST_OVERHEAD_MS, " ms")
@@ -221,7 +247,7 @@ def bench_wire(directory: Path, effort: Effort) -> None:
             ("schema validation, µs a frame", judged, None),
             ("  orjson.loads of it, µs a frame", decoded, None),
             ("gateway, first byte of a streamed call", None, f"{first.first:.2f}"),
-            ("gateway, the whole call of 17 chunks", f"{first.cpu:.2f}", f"{first.last:.2f}"),
+            ("gateway, the whole call", f"{first.cpu:.2f}", f"{first.last:.2f}"),
         ],
     )
 

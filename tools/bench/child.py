@@ -25,8 +25,11 @@ class Cost(NamedTuple):
 
     cpu: float
     wall: float
+    """In the sandbox that of the whole action, with what Bazel does around the test."""
     agent: float = 0.0
     details: dict[str, float] | None = None
+    agent_wall: float = 0.0
+    """From the start of an agent to its end, 0 without one."""
 
 
 class Broken(Exception):
@@ -93,6 +96,7 @@ def median_cost(costs: Sequence[Cost]) -> Cost:
         statistics.median(cost.wall for cost in costs),
         statistics.median(cost.agent for cost in costs),
         {name: statistics.median(one[name] for one in details) for name in details[0]} if details else None,
+        statistics.median(cost.agent_wall for cost in costs),
     )
 
 

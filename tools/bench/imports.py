@@ -23,11 +23,10 @@ GROUPS = {
         "replay.runner.mode",
         "replay.runner.pipeline",
     ],
-    "protobuf": ["google.protobuf.descriptor_pool", "google.protobuf.internal.builder"],
-    "replay.proto": ["replay.proto.result_pb2"],
+    "replay.proto": ["replay.proto.result_wire"],
 }
 GATEWAY = {"h11": ["h11"], "replay.models.gateway": ["replay.models.gateway", "replay.models.openai_chat"]}
-INTERPRETER = "interpreter, twice (launcher, program)"
+INTERPRETER = "launcher, interpreter, bundle"
 ORJSON = "orjson, which imports dataclasses and inspect"
 STANDARD_LIBRARY = "the rest of the standard library"
 
@@ -40,8 +39,9 @@ def cost_of(modules: list[str]) -> float:
     return (time.process_time() - start) * 1000
 
 
-def main(arguments: list[str]) -> None:
+def main() -> int:
     """Print the list or the costs."""
+    arguments = sys.argv[1:]
     at_orjson = cost_of(["orjson"])
     known = set(sys.modules)
     if arguments == ["--list"]:
@@ -52,14 +52,11 @@ def main(arguments: list[str]) -> None:
                 name for name in set(sys.modules) - known if name.partition(".")[0] in sys.stdlib_module_names
             )
         )
-        return
+        return 0
     costs = {INTERPRETER: _BEFORE * 1000, ORJSON: at_orjson, STANDARD_LIBRARY: cost_of(arguments)}
     costs |= {group: cost_of(modules) for group, modules in (GROUPS | GATEWAY).items()}
     # Whoever measures imports json before the others would be charged with it.
     import json
 
     print("costs:", json.dumps(costs))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    return 0

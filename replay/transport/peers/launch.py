@@ -1,7 +1,7 @@
 """Launchers: the peers' executables for an orchestrator that a Python process spawns.
 
-A launcher is a shell's exec of this very interpreter with this very path, so a peer starts without the start-up script
-of a py_binary and without `site`: nothing is searched for that is known here already.
+A launcher is a shell's exec of this very interpreter with this very bundle or path, so a peer starts without the start-up
+script of a py_binary and without `site`: nothing is searched for that is known here already.
 """
 
 import os
@@ -27,12 +27,10 @@ def write_launchers(directory: str, names: Sequence[str] = tuple(PEERS)) -> dict
 
     Raises UsageError where that cannot be written.
     """
-    paths = [os.path.abspath(path or ".") for path in sys.path]
     written = {}
     for name in names:
-        start = f"import sys; sys.path[:] = {paths!r}; from {PEERS[name]} import main; main()"
-        # -I: nothing of the orchestrator's environment or directory reaches the interpreter. -B: it may be read-only.
-        script = f'#!/bin/sh\nexec {_quoted(sys.executable)} -I -S -B -c {_quoted(start)} "$@"\n'
+        command = " ".join(map(_quoted, _command(PEERS[name])))
+        script = f'#!/bin/sh\nexec {command} "$@"\n'
         path = os.path.join(directory, name)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o755)
@@ -42,6 +40,16 @@ def write_launchers(directory: str, names: Sequence[str] = tuple(PEERS)) -> dict
             raise UsageError(f"no executable can be written: {error.strerror}").at(path) from None
         written[name] = path
     return written
+
+
+def _command(module: str) -> list[str]:
+    """What runs main() of a module as this process runs its own: out of a bundle (tools/bytecode), or from files."""
+    if bundled := getattr(sys.modules["__main__"], "RELAUNCH", None):
+        return [*bundled, module]
+    paths = [os.path.abspath(path or ".") for path in sys.path]
+    # -I: nothing of the orchestrator's environment or directory reaches the interpreter. -B: it may be read-only.
+    start = f"import sys; sys.path[:] = {paths!r}; from {module} import main; main()"
+    return [sys.executable, "-I", "-S", "-B", "-c", start]
 
 
 def _quoted(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from scenarios.transport.world import World
 
+ANSWERS = ["I will remember 7.", "It was 7."]
+
 
 async def play(world: World) -> None:
     thread_id = world.create_thread()
@@ -9,8 +11,11 @@ async def play(world: World) -> None:
     early = world.dispatch("start_turn", thread_id=thread_id, text="Which number was it?")
     assert (early.status, early.reason) == ("rejected", "run 1 is queued")
     await world.wait_for("run_ended", run_id=first)
+    # Or it would be taken for an answer to the next one.
+    await world.wait_for_answer(thread_id, ANSWERS[0])
     second = world.send(thread_id, "Which number was it?")
     await world.wait_for("run_ended", run_id=second)
+    await world.wait_for_answer(thread_id, ANSWERS[1])
     await world.close()
 
     thread = world.thread(thread_id)
@@ -24,5 +29,5 @@ async def play(world: World) -> None:
     assert [(turn.ordinal, turn.status) for turn in known.turns] == [(1, "completed"), (2, "completed")]
     assert known.seen == [1, 2]
     answers = [node.text for node in thread.nodes.values() if node.item_kind == "agent_message"]
-    assert answers == ["I will remember 7.", "It was 7."]
+    assert answers == ANSWERS
     assert not thread.handoffs and not thread.warnings

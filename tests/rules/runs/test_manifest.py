@@ -5,7 +5,6 @@ from pathlib import Path
 
 from replay.runner.manifest import Manifest, Rule, decode_manifest, is_guard_manifest
 from replay.runner.runfiles import Runfiles
-from replay.runner.workspace import expected_workspace
 
 SUITE = "_main/tests/rules/suite"
 
@@ -42,18 +41,6 @@ def test_runner_decodes_agent_rules_and_options() -> None:
     assert manifest.options.wait_seconds == 7
     assert set(manifest.options.others) == {"accepted_deviations", "floating", "ignored"}
     assert manifest.options.workspace_modes == "the agent makes scripts"
-
-
-def test_source_files_keep_their_executable_bit_in_the_runfiles() -> None:
-    """What `workspace_modes` stands on; and a test has it through the sandbox's links."""
-    [scenario] = decoded("seeded_test").scenarios
-    runfiles = Runfiles(os.environ["RUNFILES_DIR"])
-    located = {name: runfiles.locate(path) for name, path in scenario.workspace_expected.items()}
-    values = expected_workspace(located, True)
-    assert [(value["path"], value.get("executable", False)) for value in values] == [
-        ("made.sh", True),
-        ("made.txt", False),
-    ]
 
 
 def test_every_path_of_a_manifest_is_among_the_runfiles() -> None:

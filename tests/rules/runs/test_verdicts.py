@@ -30,8 +30,8 @@ def test_scenario_without_recording_says_how_to_make_one(tmp_path: Path) -> None
     result = run("unexpected_test", tmp_path)
     assert result.returncode == 2
     assert "unexpected" in result.stdout.splitlines()[0]
-    assert "fix: record it: bazel run //:record -- unexpected" in result.stdout
-    assert "then bazel run //:refresh -- unexpected" in result.stdout
+    assert "fix: record it: bazel run //tests/rules/suite:record -- unexpected" in result.stdout
+    assert "then bazel run //tests/rules/suite:refresh -- unexpected" in result.stdout
     assert "Traceback" not in result.stdout + result.stderr
 
 
