@@ -170,8 +170,8 @@ class World:
                 return stored
         raise AssertionError(f"the orchestrator was closed before {event_type}")
 
-    async def wait_for_answer(self, thread_id: str, start: str) -> None:
-        """Return when a message of the agent begins so: its words may come after the end of its turn."""
+    async def wait_for_answer(self, thread_id: str, start: str = "") -> None:
+        """Return when a message of the agent has words, and begins so: they may come after the end of its turn."""
         await self._bounded(self._find_answer(thread_id, start), f"answer that begins with {start!r}")
 
     async def _find_answer(self, thread_id: str, start: str) -> None:
@@ -179,7 +179,7 @@ class World:
             said = (
                 node for node in self.thread(thread_id).nodes.values() if node.item_kind == "agent_message"
             )
-            if any(node.text.startswith(start) for node in said):
+            if any(node.text and node.text.startswith(start) for node in said):
                 return
         raise AssertionError(f"the orchestrator was closed before an answer began with {start!r}")
 

@@ -7,7 +7,7 @@ async def play(world: World) -> None:
     thread_id = world.create_thread()
     run_id = world.send(thread_id, "Say hello.")
     await world.wait_for("run_ended", run_id=run_id)
-    await world.wait_for_answer(thread_id, "Hello")
+    await world.wait_for_answer(thread_id)
     await world.close()
 
     thread = world.thread(thread_id)
