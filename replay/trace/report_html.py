@@ -107,7 +107,7 @@ def _row(group: Group) -> dict[str, Any]:
         )
     says = {
         "": "not judged",
-        PASSED: "above what is asked for",
+        PASSED: "at least what is asked for",
         FAILED: "below what is asked for",
         "uncertain": "too few traces to tell",
     }[verdict]
