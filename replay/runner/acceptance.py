@@ -14,6 +14,7 @@ from replay.runner.baseline import fixture_files
 from replay.runner.bundle import Bundle
 from replay.runner.gateway_log import with_recorded_calls
 from replay.runner.manifest import Manifest, ScenarioSpec
+from replay.runner.new_secrets import refuse_secrets
 from replay.runner.relaxation import kept, kept_file
 from replay.runner.result import FAILED, PASSED, UNKNOWN
 from replay.runner.surfaces import (
@@ -41,7 +42,6 @@ from replay.scenario.write_back import Change, planned_changes
 from replay.script import derive_lanes
 from replay.session import Row, SessionLog, encode_log, read_log, unpack
 from replay.surface import Normaliser, Rule, Volatile, first_difference, render_difference
-from replay.surface.secrets import scan
 
 __all__ = [
     "Proposal",
@@ -51,7 +51,6 @@ __all__ = [
     "failed_surfaces",
     "judge",
     "older_than",
-    "refuse_secrets",
     "rerun_command",
     "unfit_run",
 ]
@@ -321,25 +320,6 @@ def _surface_of(name: str, manifest: Manifest) -> str:
     if holds(WORKSPACE, name, manifest.agent.logs_itself):
         return WORKSPACE
     return REQUESTS_SURFACE if name == REQUESTS else "stdout"
-
-
-def refuse_secrets(changes: Iterable[Change]) -> None:
-    """Raises FixtureError for something that a fixture may not hold and that the committed file does not."""
-    for change in changes:
-        before = [secret.kind for secret in scan(_text(change.before))]
-        for secret in scan(_text(change.after)):
-            if secret.kind in before:
-                before.remove(secret.kind)
-                continue
-            raise FixtureError(
-                f"would hold what looks like a secret: {secret.kind} at column {secret.column}",
-                Location(change.name, secret.line),
-                "keep it out of what the agent says, or name it with a replay_rule of the suite",
-            )
-
-
-def _text(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "replace")
 
 
 def _read(directory: str, name: str) -> bytes | None:

@@ -221,7 +221,15 @@ def write_expected(ending: Ending) -> list[Case]:
     for a run that was stopped, left calls unconsumed, lost its session log or shows other words of the model than
     were recorded.
     """
-    return unfit(ending) or write_files(ending, *planned_files(ending))
+    cases = unfit(ending)
+    if cases:
+        return cases
+    from replay.runner.new_secrets import refuse_secrets
+    from replay.scenario.write_back import planned_changes
+
+    files, stale = planned_files(ending)
+    refuse_secrets(planned_changes(ending.update_directory, files, stale))
+    return write_files(ending, files, stale)
 
 
 def unfit(ending: Ending) -> list[Case]:

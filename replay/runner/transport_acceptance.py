@@ -14,12 +14,12 @@ from replay.runner.acceptance import (
     digests_of,
     failed_surfaces,
     older_than,
-    refuse_secrets,
     rerun_command,
     unfit_run,
 )
 from replay.runner.bundle import Bundle
 from replay.runner.manifest import ScenarioSpec
+from replay.runner.new_secrets import refuse_secrets
 from replay.runner.result import PASSED, UNKNOWN, WRITTEN, Case
 from replay.runner.transport_artefacts import surface_files
 from replay.runner.transport_pipeline import TransportEnding, TransportMode

@@ -172,3 +172,15 @@ def test_recorded_slug_of_cwd_reaches_the_agent_as_a_live_one(recorded: Scenario
     assert "{{cwd:slug}}" not in raw
     assert "-agent-replay-" in raw
     assert "{{cwd:slug}}." in log.read_text()
+
+
+def test_secret_of_the_shell_that_an_agent_says_is_not_written(recorded: Scenario) -> None:
+    value = "only-the-shell-knows-5521"
+    before = _files(recorded)
+    recorded.agent_script = {"session/prompt": [{"say": [f"It is {value}."]}, {"normal": 0}]}
+    recorded.environment = {"OPENAI_API_KEY": value}
+    outcome = recorded.refresh("hello")
+    assert outcome.code == 2
+    assert "would hold what looks like a secret: value of OPENAI_API_KEY" in outcome.text
+    assert value not in outcome.text
+    assert _files(recorded) == before
